@@ -206,3 +206,16 @@ test("EventScanner skips values larger than its window and deeply nested ones", 
   const text = `{"metadata":{"name":"web","labels":{"a":${deep}}},"x":${deep}}`;
   assert.equal(scanner.scanObject(wholeRange(text)).name, "web");
 });
+
+test("EventScanner refuses what follows an event", () => {
+  const line = '{"type":"ADDED","object":{"metadata":{}}}';
+  const scan = (text: string) => new EventScanner().scan(wholeRange(text));
+  assert.equal(scan(`${line} `), "ADDED");
+  for (const more of ["x", "{}", ",", "}"]) {
+    assert.throws(
+      () => scan(line + more),
+      /nothing may follow the value/,
+      more,
+    );
+  }
+});

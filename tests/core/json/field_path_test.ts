@@ -12,3 +12,32 @@ test("parseFieldPath parses names, quoted names, elements and wildcards", () => 
     { each: true },
   ]);
 });
+
+test("parseFieldPath parses values that select elements", () => {
+  assert.deepEqual(parseFieldPath('a[type!="x","y"]'), [
+    { key: "a" },
+    { field: "type", except: ["x", "y"] },
+  ]);
+  assert.deepEqual(parseFieldPath("[0].a"), [{ index: 0 }, { key: "a" }]);
+});
+
+test("parseFieldPath refuses what is no path", () => {
+  for (
+    const path of [
+      "",
+      ".a",
+      "a..b",
+      "a.",
+      "[0]b",
+      "a[",
+      "a b",
+      '["\\x"]',
+      "a[-1]",
+    ]
+  ) {
+    assert.throws(() => parseFieldPath(path), {
+      name: "SyntaxError",
+      message: /^Cannot read a field path: it must look like /,
+    }, path);
+  }
+});

@@ -155,3 +155,57 @@ test("JsonCursor names the byte that is wrong, counted from the start", () => {
     "a value is not well-formed: received 0x7b at byte 2",
   );
 });
+
+/** Cursor at a text that other bytes follow. */
+function cursorBefore(text: string, following: string): JsonCursor {
+  const cursor = new JsonCursor("a test");
+  const bytes = Buffer.from(`${text}${following}`);
+  cursor.reset({ bytes, start: 0, end: text.length });
+  return cursor;
+}
+
+test("JsonCursor reads nothing beyond the end of its range", () => {
+  const number = cursorBefore("12", "34");
+  number.skipStructure();
+  assert.equal(number.position, 2);
+  for (
+    const [text, following] of [
+      ['"a\\', '""'],
+      ['"\\u00', '61"'],
+      ['"a', '"'],
+      ["[1", "]"],
+      ["tr", "ue"],
+      ["1.", "5"],
+    ] as const
+  ) {
+    const cursor = cursorBefore(text, following);
+    assert.throws(() => cursor.skipStructure(), SyntaxError, text);
+    assert.doesNotThrow(() => cursorAt(text + following).skipStructure());
+  }
+  const expected = Buffer.from('"ab":');
+  const object = cursorBefore('{"ab"', ":1}");
+  assert.throws(() => object.enterObject(expected), SyntaxError);
+});
+
+test("JsonCursor knows an expected key, also after one with escapes", () => {
+  const cursor = cursorAt('{"\\u0061":1,"bc":2}');
+  const expected = Buffer.from('"bc":');
+  assert.equal(cursor.enterObject(expected), true);
+  assert.deepEqual([cursor.wasExpected, cursor.escaped], [false, true]);
+  assert.equal(cursor.stringText(), "a");
+  cursor.skipStructure();
+  assert.equal(cursor.nextMember(expected), true);
+  assert.deepEqual([cursor.wasExpected, cursor.escaped], [true, false]);
+  assert.equal(cursor.stringText(), "bc");
+});
+
+test("JsonCursor moves to the first byte of each element", () => {
+  const cursor = cursorAt("[ 1 , 22]");
+  assert.equal(cursor.enterArray(), true);
+  assert.equal(cursor.position, 2);
+  cursor.skipStructure();
+  assert.equal(cursor.nextElement(), true);
+  assert.equal(cursor.position, 6);
+  cursor.skipStructure();
+  assert.equal(cursor.nextElement(), false);
+});

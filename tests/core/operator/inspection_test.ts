@@ -135,3 +135,24 @@ test("inspection shows of an object its last run, and conditions cut short", () 
   }).objects;
   assert.deepEqual([edited?.deleting, edited?.conditions], [false, []]);
 });
+
+test("LoopLag begins a measurement with each read after the last", async () => {
+  const clock = new VirtualClock();
+  const lag = new LoopLag(clock);
+  for (const expected of [undefined, 0, 0]) {
+    assert.equal(lag.read(), expected);
+    assert.equal(clock.pendingTimers, 1);
+    await clock.advance(20);
+    assert.equal(clock.pendingTimers, 0);
+  }
+});
+
+test("inspection counts no source of unknown health, nor a damaged condition", () => {
+  const { faults, objects } = inspected({
+    sources: { early: { status: "unknown", message: "not started" } },
+    object: { metadata: {}, status: { conditions: [null] } },
+  });
+  assert.deepEqual(faults, []);
+  const empty = { type: "", status: "", reason: "", message: "" };
+  assert.deepEqual(objects[0]?.conditions, [empty]);
+});

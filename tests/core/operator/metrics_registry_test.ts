@@ -88,3 +88,13 @@ test("MetricsRegistry escapes the values of labels", () => {
   counter.add(1, { text: 'a\\b"c\nd' });
   assert.match(registry.text(), /^a_total\{text="a\\\\b\\"c\\nd"\} 1$/m);
 });
+
+test("MetricsRegistry forgets one collector, and calls the others", () => {
+  const registry = new MetricsRegistry();
+  const called: string[] = [];
+  const stop = registry.onCollect(() => called.push("first"));
+  registry.onCollect(() => called.push("second"));
+  stop();
+  registry.text();
+  assert.deepEqual(called, ["second"]);
+});

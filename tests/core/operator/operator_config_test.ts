@@ -285,3 +285,41 @@ test("checkControllerNames needs a controller, and ignores settings of the opera
   assert.throws(() => checkControllerNames([], undefined), /has no controller/);
   checkControllerNames(["web"], config);
 });
+
+test("configuredController takes the name of the kind in lower case", async () => {
+  const config = await load("controllers: { configmap: { timeout: 2s } }", {
+    CORACLE_CONTROLLER_CONFIGMAP_CONCURRENCY: "2",
+  });
+  checkControllerNames(["configmap"], config);
+  assert.deepEqual(configuredController(KIND, {}, config), {
+    timeout: 2_000,
+    concurrency: 2,
+  });
+});
+
+test("loadOperatorConfig reads words, and an empty file", async () => {
+  assert.deepEqual((await load("")).operator, {});
+  for (const namespaces of ["all", "current"]) {
+    const { operator } = await load(`namespaces: ${namespaces}`);
+    assert.deepEqual(operator, { namespaces });
+    const environment = { CORACLE_OPERATOR_NAMESPACES: namespaces };
+    assert.deepEqual((await load(undefined, environment)).operator, {
+      namespaces,
+    });
+  }
+});
+
+test("loadOperatorConfig leaves the names of controllers to the program", async () => {
+  await assert.rejects(
+    load("controllers: { web: { name: other } }"),
+    /there is no option "name"/,
+  );
+});
+
+test("loadOperatorConfig ignores variables without a value", async () => {
+  const environment = {
+    CORACLE_OPERATOR_SHUTDOWN_GRACE: undefined,
+    CORACLE_OPERATOR_OTHER: undefined,
+  };
+  assert.deepEqual((await loadOperatorConfig({ environment })).operator, {});
+});

@@ -68,3 +68,29 @@ test("OperatorGauges shows seconds, and the entries of all tiers in the index", 
     "coracle_cache_used_bytes 0",
   ]);
 });
+
+test("OperatorGauges measures the memory of the process, if its limit is known", () => {
+  const metrics = new MetricsRegistry();
+  const gauges = new OperatorGauges(metrics);
+  const measured: number[] = [];
+  const pressure = {
+    used: 90,
+    limit: 100,
+    isHigh: false,
+    measure(cached: number) {
+      measured.push(cached);
+      this.isHigh = true;
+    },
+  };
+  const budget = { used: 8, allowed: 9, pressure };
+  gauges.set([], { usage: () => new Map(), budget } as object as InformerPool);
+  assert.deepEqual(measured, [8]);
+  const text = metrics.text();
+  for (
+    const line of [
+      "coracle_memory_used_bytes 90",
+      "coracle_memory_limit_bytes 100",
+      "coracle_memory_short 1",
+    ]
+  ) assert.ok(text.split("\n").includes(line), line);
+});

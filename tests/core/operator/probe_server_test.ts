@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
 import { Operator } from "../../../core/operator/operator.ts";
@@ -125,7 +126,13 @@ test("ProbeServer refuses debug pages to foreign host names (DNS rebinding)", ()
       assert.match(await from(host), /^HTTP\/1.1 200 /, host);
     }
     for (
-      const host of ["evil.example", "evil.example:8080", "127.0.0.1.evil.dev"]
+      const host of [
+        "evil.example",
+        "evil.example:8080",
+        "127.0.0.1.evil.dev",
+        "a.b-svc",
+        "a.mylocal",
+      ]
     ) {
       assert.match(await from(host), /^HTTP\/1.1 421 /, host);
       assert.match(await from(host, "/debug/why"), /^HTTP\/1.1 421 /, host);
@@ -215,4 +222,26 @@ test("ProbeServer listens on the given address only", async () => {
   });
   await probes.stop();
   assert.equal(isOpen, false);
+});
+
+test("ProbeServer serves /livez as /healthz", () =>
+  withProbes({ state: () => "stopping" }, async (ask) => {
+    for (const path of ["/livez", "/healthz"]) {
+      assert.match(
+        await ask(get(path)),
+        /^HTTP\/1.1 503 [^]*"state": "stopping"/,
+      );
+    }
+  }, { live: () => false }));
+
+test("ProbeServer has no port when it has stopped, and no open connection", async () => {
+  const { probes, start } = plainServer();
+  const port = await start(0);
+  const socket = connect(port, "127.0.0.1");
+  socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+  await once(socket, "data");
+  const closed = once(socket.resume(), "close");
+  await probes.stop();
+  assert.equal(probes.port, undefined);
+  await closed;
 });

@@ -119,3 +119,20 @@ test("ApplyMemory handles the status and the rest of an object separately", () =
   }
   assert.equal(memory.isNeedless(apply(scaled)), false, "never applied");
 });
+
+test("ApplyMemory trusts no object without a resourceVersion", () => {
+  const memory = new ApplyMemory();
+  memory.learn(apply(stored("")), stored(""));
+  assert.equal(memory.isNeedless(apply(stored(""))), false);
+});
+
+test("ApplyMemory compares a status that is applied with the rest", () => {
+  const intent = { ...INTENT, status: { ready: true } };
+  const memory = new ApplyMemory();
+  const answer = stored("5", { status: { ready: true } });
+  memory.learn(apply(answer, { intent }), answer);
+  const same = stored("6", { status: { ready: true } });
+  assert.equal(memory.isNeedless(apply(same, { intent })), true);
+  const reset = stored("7", { status: { ready: false } });
+  assert.equal(memory.isNeedless(apply(reset, { intent })), false);
+});

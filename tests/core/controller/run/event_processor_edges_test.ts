@@ -399,3 +399,19 @@ test("EventProcessor counts no object as failing that is about to vanish", async
   const { failing, exhausted, oldest } = fixture.processor.failures;
   assert.deepEqual([failing, exhausted, oldest], [0, 0, 0]);
 });
+
+test("ConcurrencyCap offers nothing to a controller that is forgotten", () => {
+  const cap = new ConcurrencyCap(1);
+  const offered: string[] = [];
+  const [first, second] = ["first", "second"].map((name) => () =>
+    void offered.push(name)
+  );
+  assert(first && second);
+  assert.equal(cap.acquire(() => {}), true);
+  assert.equal(cap.acquire(first), false);
+  assert.equal(cap.acquire(second), false);
+  cap.forget(first);
+  cap.release();
+  assert.deepEqual(offered, ["second"]);
+  assert.equal(cap.running, 0);
+});

@@ -397,3 +397,29 @@ test("ResultWriter does not merge lists into another object after a conflict", a
     assert.equal(sent.length, 2);
   }
 });
+
+test("ResultWriter replaces the older generation that a status was copied with", async () => {
+  const sent = async (own: number, stored: number | undefined) => {
+    const { write, bodies } = writerOf();
+    const result = patchStatus({ value: "a", observedGeneration: own });
+    await write(result, true, observed(stored));
+    return (bodies[0] as { status: { observedGeneration: number } }).status
+      .observedGeneration;
+  };
+  assert.equal(await sent(2, 2), 3, "it is copied");
+  assert.equal(await sent(2, 1), 2, "it is the reconciler's own");
+  assert.equal(await sent(3, 3), 3);
+});
+
+test("ResultWriter sends a new object as a merge patch, to keep what others add", async () => {
+  const { write, bodies, sent } = writerOf();
+  await write({
+    ...patchResource({ spec: { limits: { cpu: 1 } } }, { method: "json" }),
+    observed: false,
+  });
+  assert.deepEqual(bodies, [{
+    spec: { limits: { cpu: 1 } },
+    metadata: { uid: "uid-a" },
+  }]);
+  assert.match(sent[0] ?? "", /^PATCH /);
+});

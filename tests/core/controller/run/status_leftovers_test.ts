@@ -75,3 +75,14 @@ test("statusLeftovers keeps the fields of an object that have no owner", () => {
   });
   assert.deepEqual(statusLeftovers(object, "ours"), { limits: { a: null } });
 });
+
+test("statusLeftovers removes nothing that its manager has applied", () => {
+  const object = gadget({ a: "1", b: "2" }, { "f:a": {} }, {});
+  const applied = {
+    ...object.metadata.managedFields![0]!,
+    operation: "Apply" as const,
+    fieldsV1: { "f:status": { "f:b": {} } },
+  };
+  object.metadata.managedFields!.push(applied);
+  assert.deepEqual(statusLeftovers(object, "ours"), { a: null });
+});

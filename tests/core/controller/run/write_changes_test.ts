@@ -84,3 +84,10 @@ test("writeChanges hides annotations of Secrets, where kubectl keeps the data", 
   const found = changes(Secret, {}, { metadata: { name: "a", annotations } });
   assert.deepEqual(found, ["metadata.annotations: + (hidden)"]);
 });
+
+test("writeChanges shows 120 characters of a value", () => {
+  const shown = (length: number) =>
+    changes(ConfigMap, {}, { text: "x".repeat(length) });
+  assert.deepEqual(shown(118), [`text: + "${"x".repeat(118)}"`]);
+  assert.deepEqual(shown(119), [`text: + "${"x".repeat(119)}…`]);
+});

@@ -131,3 +131,19 @@ test("prunedField returns the first pruned field", () => {
   const list = { spec: { items: [{}, without({}, "secret")] } };
   assert.equal(prunedField(list), "spec.items.1.secret");
 });
+
+test("mergePatchChanges ignores undefined, which is not sent", () => {
+  assert.equal(mergePatchChanges({ a: 1 }, { b: undefined }), false);
+  assert.equal(
+    mergePatchChanges({ a: { c: 1 } }, { a: { b: undefined } }),
+    false,
+  );
+});
+
+test("replacementChanges ignores the managed fields, which the server writes", () => {
+  const object = (manager: string) => ({
+    metadata: { name: "a", managedFields: [{ manager }] },
+    spec: { a: 1 },
+  });
+  assert.equal(replacementChanges(object("a"), object("b"), undefined), false);
+});
