@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  callDifferences,
+  callsOf,
+  comparableCall,
+} from "../../../testing/check/calls.ts";
+import type { TracedNote } from "../../../testing/check/run_record.ts";
+import { note } from "./check_case.ts";
+
+/** Request outside the cluster, with a JSON body. */
+function call(text: string, body?: unknown, step = 0): TracedNote {
+  const json = body === undefined ? undefined : JSON.stringify(body);
+  const shown = json === undefined ? text : `${text} ${json}`;
+  return { ...note("external", shown, step), body: json };
+}
+
+const trace = (...notes: readonly TracedNote[]) => ({ trace: notes });
+const URL_A = "http://a.test/items";
+
+test("callsOf gives the requests that may change something", () => {
+  const found = callsOf(trace(
+    ...["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+      .map((method) => call(`${method} ${URL_A}`)),
+    note("step", `POST ${URL_A}`),
+  ));
+  assert.deepEqual(found.map(({ text }) => text.split(" ")[0]), [
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+  ]);
+});
+
+test("callDifferences compares requests of one step and place, in order", () => {
+  const post = (id: string, step = 0, url = URL_A) =>
+    call(`POST ${url}`, { id, size: 1 }, step);
+  const places = (...pair: Parameters<typeof callDifferences>) =>
+    callDifferences(...pair).map(({ object, path }) => `${object} ${path}`);
+  const changed = "POST:http://a.test .body.id";
+  assert.deepEqual(places(trace(post("1")), trace(post("2"))), [changed]);
+  assert.deepEqual(places(trace(post("1")), trace(post("1"))), []);
+  assert.deepEqual(
+    places(trace(post("1"), post("2")), trace(post("1"), post("3"))),
+    [changed],
+  );
+  assert.deepEqual(places(trace(post("1", 1)), trace(post("2"))), []);
+  assert.deepEqual(
+    places(trace(post("1", 0, `${URL_A}/b`)), trace(post("2"))),
+    [],
+  );
+});
+
+test("comparableCall hides the fields of a body that differ with the seed", () => {
+  const one = call(`POST ${URL_A}`, { id: "x", tags: [{ id: "y" }] });
+  const of = (...masked: readonly string[]) =>
+    comparableCall(one, new Set(masked));
+  assert.equal(of(), one.text);
+  assert.equal(of("POST:http://b.test .body.id"), one.text);
+  assert.equal(
+    of("POST:http://a.test .body.id"),
+    `POST ${URL_A} {"id":"<differs>","tags":[{"id":"y"}]}`,
+  );
+  assert.equal(
+    of("POST:http://a.test .body.tags[].id"),
+    `POST ${URL_A} {"id":"x","tags":[{"id":"<differs>"}]}`,
+  );
+  assert.equal(
+    comparableCall(
+      { ...note("external", "POST no URL"), body: "text" },
+      new Set(["POST:no .body"]),
+    ),
+    "POST no <differs>",
+  );
+});
