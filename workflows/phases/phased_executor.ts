@@ -126,16 +126,22 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#reportError(this.#invalid ?? this.#failure);
     if (this.#damaged.length > 0) return await this.#endRepair();
     const { isChanging } = this.#log;
+    const isFailed = !changed && !isChanging &&
+      await isRollbackDue(
+        this.#definition,
+        this.#run,
+        this.#clock.wallTime(),
+      );
     await this.#flush(
       changed || isChanging
         ? pendingChange(this.#run.object, isChanging ? undefined : diff)
-        : this.#unstableReason(),
+        : isFailed && this.#deferral() || this.#unstableReason(),
     );
     if (target === undefined) {
       return this.#invalid === undefined ? await this.#deployFirst() : "event";
     }
     if ((changed || isChanging) && await this.#isDeferred()) return "poll";
-    const next = await this.#change(target, diff!);
+    const next = await this.#change(target, diff!, isFailed);
     if (next !== undefined) return next;
     const { running, healthy } = this.#log.status;
     if (!running) return "interval";
@@ -259,6 +265,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   async #change(
     target: ChosenSpec<P["spec"]>,
     diff: SpecDiff,
+    isFailed: boolean,
   ): Promise<NextRun | undefined> {
     const { status } = this.#log;
     const changed = diff.change !== "none";
@@ -267,10 +274,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
       status.phase = "Upgrading";
     }
     if (!changed && status.phase !== "Upgrading") {
-      const now = this.#clock.wallTime();
-      if (!await isRollbackDue(this.#definition, this.#run, now)) {
-        return undefined;
-      }
+      if (!isFailed) return undefined;
       return await this.#isDeferred() ? "poll" : await this.#rollBack(target);
     }
     if (status.phase === "RolledBack" && this.#isStableSpec()) {
@@ -413,8 +417,14 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     const observed = this.#running?.observed;
     const message = this.#definition.deferChange?.(this.#run, observed);
     if (message === undefined) return false;
-    await this.#flush({ reason: "Busy", message });
+    await this.#flush({ reason: BUSY, message });
     return true;
+  }
+
+  /** Reason of an earlier run that has deferred its change; undefined if none. */
+  #deferral(): PendingReason | undefined {
+    const pending = pendingChange(this.#run.object, undefined);
+    return pending?.reason === BUSY ? pending : undefined;
   }
 
   async #flush(pending?: PendingReason): Promise<void> {
@@ -451,6 +461,9 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
       this.#definition.diff(stable.spec, this.#desired.spec).change === "none";
   }
 }
+
+/** Reason for not being Ready while a change is deferred. */
+const BUSY = "Busy";
 
 /** Whether an earlier run has reported the current generation of an object. */
 function isReported({ metadata, status }: PhasedObject): boolean {

@@ -92,3 +92,83 @@ test("phased suspends what was rolled back [L30]", async () => {
   assert.equal(world.engine, undefined);
   assert.equal(world.stored.status?.lifecycle, "Suspended");
 });
+
+test("phased rolls back nothing that is busy, and does it later", async () => {
+  let isBusy = false;
+  const world = await stableWorld({
+    ...rollback,
+    deferChange: () => isBusy ? "it is busy" : undefined,
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  isBusy = true;
+  await world.clock.advance(6 * MINUTE);
+  await world.settle();
+  assert.equal(world.stored.status?.rollout?.phase, "Deployed");
+  assert.equal(world.ready().reason, "Busy");
+  const { writes } = world;
+  for (let pass = 0; pass < 3; pass++) await world.pass();
+  assert.equal(world.writes, writes, "nothing has changed");
+  assert.equal(world.engine?.spec.image, "b");
+  isBusy = false;
+  await world.settle();
+  assert.equal(world.engine?.spec.image, "a");
+});
+
+test("phased asks whether a rollback from one spec to another is accepted", async () => {
+  const asked: string[] = [];
+  const world = await stableWorld({
+    rollback: {
+      after: "5m",
+      accepts(stable, failed) {
+        asked.push(`${failed.image} to ${stable.image}`);
+        return asked.length > 1;
+      },
+    },
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  await world.clock.advance(5 * MINUTE + 1);
+  await world.pass();
+  assert.equal(world.stored.status?.rollout?.phase, "Deployed");
+  await world.settle();
+  assert.equal(world.engine?.spec.image, "a");
+  assert.deepEqual(asked, ["b to a", "b to a"]);
+});
+
+test("phased rolls back after the time, and not at it", async () => {
+  const world = await stableWorld(rollback);
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  const { since = 0 } = world.stored.status?.rollout ?? {};
+  await world.clock.advance(since + 5 * MINUTE - world.clock.wallTime());
+  await world.pass();
+  assert.equal(world.stored.status?.rollout?.phase, "Deployed");
+  await world.clock.advance(1);
+  await world.pass();
+  assert.notEqual(world.stored.status?.rollout?.phase, "Deployed");
+});
+
+test("phased does not scale what it has rolled back to, but upgrades from it", async () => {
+  const scaled: unknown[] = [];
+  const world = await stableWorld({
+    ...rollback,
+    scale: (_run, { replicas }) => void scaled.push(replicas),
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  assert.deepEqual(scaled, [], "another image is no change of scale");
+  await world.clock.advance(6 * MINUTE);
+  await world.settle();
+  assert.equal(world.stored.status?.lifecycle, "RolledBack");
+  world.broken.clear();
+  world.edit({ replicas: 3 });
+  await world.settle();
+  assert.deepEqual(scaled, []);
+  const { image, replicas } = world.engine?.spec ?? {};
+  assert.deepEqual([image, replicas], ["b", 3]);
+});

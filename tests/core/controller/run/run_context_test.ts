@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { logFields } from "../../../../core/controller/run/run_context.ts";
 import { RunAbortedError } from "../../../../core/controller/run/run.ts";
 import { defineKind } from "../../../../core/crd/define_kind.ts";
 import { Pruner } from "../../../../core/json/prune.ts";
 import { ConfigMap, Namespace } from "../../../../core/kinds/core_v1.ts";
+import { silentLogger } from "../../../../core/logger.ts";
+import { until } from "../../../support/until.ts";
 import {
   configMap,
   contextOf,
@@ -427,4 +430,94 @@ test("RunContext says that a kind has no status in the version it is written", a
       /^TypeError: Cannot write the status of Gadget: the kind has none, so give/,
     );
   }
+});
+
+test("RunContext logs a write after the end of its run that fails", async () => {
+  const lines: string[] = [];
+  const { ctx, deps } = contextOf({ answers: [refused(403, "Forbidden")] });
+  const log = { ...silentLogger, error: (text: string) => lines.push(text) };
+  Object.assign(deps, { log: { ...log, with: () => log } });
+  assert.equal(ctx.endWrites(), undefined);
+  void ctx.patch(ConfigMap, "m", { data: {} });
+  await until("the error is logged", () => lines.length > 0);
+  assert.match(lines[0] ?? "", /write "await" before ctx\.patch\(ConfigMap\)$/);
+});
+
+test("RunContext refuses an Event without a reason", () => {
+  const { ctx } = contextOf();
+  assert.throws(() => ctx.events.normal(1 as never, "text"), TypeError);
+  assert.throws(() => ctx.events.warning("Reason", {} as never), TypeError);
+});
+
+test("RunContext gives the only secondary, and refuses to choose", async () => {
+  const { ctx, deps } = contextOf();
+  const found: unknown[] = [];
+  Object.assign(deps.sources, { secondaries: () => Promise.resolve(found) });
+  assert.equal(await ctx.secondary(ConfigMap), undefined);
+  const one = configMap();
+  found.push(one);
+  assert.equal(await ctx.secondary(ConfigMap), one);
+  found.push(configMap({ name: "b" }));
+  await assert.rejects(ctx.secondary(ConfigMap), {
+    name: "RangeError",
+    message: /there is more than one, .*: received 2$/,
+  });
+});
+
+test("RunContext repeats an apply only if the object is invalid", async () => {
+  const { ctx, sent } = contextOf({ answers: [refused(403, "Forbidden")] });
+  await assert.rejects(
+    ctx.apply(ConfigMap, { metadata: { name: "m" } }, { owned: true }),
+    /No/,
+  );
+  assert.equal(sent.length, 1);
+});
+
+test("RunContext replaces only what was read, and as a whole", async () => {
+  const { ctx, sent } = contextOf({ cacheIsPartial: true });
+  await assert.rejects(
+    ctx.replace(ConfigMap, { metadata: KEY }),
+    /it needs the metadata\.resourceVersion that it was read with$/,
+  );
+  const { apiVersion, kind, metadata } = gadget();
+  await assert.rejects(
+    ctx.replace(GADGET, { apiVersion, kind, metadata }),
+    /its cache keeps only the metadata, so the rest would be lost/,
+  );
+  assert.deepEqual(sent, []);
+  await ctx.replace(GADGET, gadget());
+  assert.equal(sent.length, 1);
+});
+
+test("RunContext modifies by a function that returns nothing, or its object", async () => {
+  const { ctx } = contextOf();
+  await ctx.modify(ConfigMap, "m", (map) => {
+    map.data = { a: "b" };
+    return map as never;
+  });
+  for (
+    const [change, received] of [
+      [() => Promise.reject(new Error("late")), "a promise"],
+      [(map: object) => ({ ...map }), "another object"],
+    ] as const
+  ) {
+    await assert.rejects(
+      ctx.modify(ConfigMap, "m", change as () => void),
+      new RegExp(`received ${received}$`),
+    );
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+});
+
+test("logFields has a namespace and a generation only if the object has them", () => {
+  const metadata = { name: "a", uid: "1", resourceVersion: "2" };
+  assert.deepEqual(logFields({ metadata }, GADGET), {
+    kind: "Gadget",
+    ...metadata,
+  });
+  const more = { ...metadata, namespace: "b", generation: 3 };
+  assert.deepEqual(logFields({ metadata: more }, GADGET), {
+    kind: "Gadget",
+    ...more,
+  });
 });
