@@ -44,6 +44,8 @@ test("callDifferences compares requests of one step and place, in order", () => 
     places(trace(post("1"), post("2")), trace(post("1"), post("3"))),
     [changed],
   );
+  const both = trace(post("1"), post("2"));
+  assert.deepEqual(places(both, both), []);
   assert.deepEqual(places(trace(post("1", 1)), trace(post("2"))), []);
   assert.deepEqual(
     places(trace(post("1", 0, `${URL_A}/b`)), trace(post("2"))),
@@ -56,6 +58,8 @@ test("comparableCall hides the fields of a body that differ with the seed", () =
   const of = (...masked: readonly string[]) =>
     comparableCall(one, new Set(masked));
   assert.equal(of(), one.text);
+  const spaced = { ...note("external", `POST ${URL_A} { }`), body: "{ }" };
+  assert.equal(comparableCall(spaced, new Set()), spaced.text);
   assert.equal(of("POST:http://b.test .body.id"), one.text);
   assert.equal(
     of("POST:http://a.test .body.id"),

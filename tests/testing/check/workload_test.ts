@@ -205,6 +205,7 @@ test("scenarios change at most 24 fields of an object, with names of their own",
   assert.equal(names.length, 24);
   const twice = await made([gadget("a"), gadget("b")]);
   assert.ok(twice.has("change-spec.size") && twice.has("change-spec.size-2"));
+  assert.equal(twice.has("change-spec.size-1"), false);
 });
 
 test("scenarios change what is given, in the form of its kind", async () => {
