@@ -36,10 +36,10 @@ test("Events come before requests, by their revisions, and requests by their key
       action("a"),
       event("w2@5", 2, 5),
       event("w1@5", 1, 5),
-      event("w1@4", 2, 4),
+      event("w3@4", 3, 4),
       action("b"),
     ]),
-    ["w1@4", "w1@5", "w2@5", "a", "b", "c"],
+    ["w3@4", "w1@5", "w2@5", "a", "b", "c"],
   );
 });
 
