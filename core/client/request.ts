@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { prunedField } from "../json/prune.ts";
 import { isJsonObject } from "../patch/json_value.ts";
 import { fieldSelectorText } from "../api/field_selector.ts";
 import {
@@ -228,7 +229,8 @@ export function createRequest(
  * Builds the request that replaces an object; with `metadata.resourceVersion`
  * set, only if the object has not changed since.
  *
- * @throws {TypeError} If the object is of another kind or has no name.
+ * @throws {TypeError} If the object is of another kind, has no name, or lacks a
+ * field that its cache does not keep.
  */
 export function replaceRequest(
   kind: ResolvedKind,
@@ -237,6 +239,13 @@ export function replaceRequest(
 ): ApiRequest {
   const key = keyFor(kind, object, "replace");
   const action = `replace ${describe(kind, key, options.subresource)}`;
+  const body = encodeObject(kind, object, action);
+  const pruned = prunedField(object, options.subresource);
+  if (pruned !== undefined) {
+    throw new TypeError(
+      `Cannot ${action}: its cache does not keep "${pruned}", which would be lost; use apply or patch`,
+    );
+  }
   return {
     verb: "update",
     responseKind: kindAt(kind, options.subresource),
@@ -247,7 +256,7 @@ export function replaceRequest(
       writeQuery(options),
     ),
     headers: JSON_HEADERS,
-    body: encodeObject(kind, object, action),
+    body,
     signal: options.signal,
   };
 }

@@ -475,3 +475,37 @@ function copy(value: unknown): unknown {
   copyGuards(source, result);
   return result;
 }
+
+/**
+ * First field that is missing because the cache prunes it, apart from managed
+ * fields; undefined for a complete object.
+ *
+ * @param subresource If present, only the status counts.
+ * @param written Replacement of the object, which may be a copy without guards.
+ * @param live Object with the fields that a replacement would remove.
+ */
+export function prunedField(
+  value: unknown,
+  subresource?: string,
+  written: unknown = value,
+  live: unknown = value,
+  path = "",
+): string | undefined {
+  const parts = [value, written, live];
+  if (parts.some((part) => Object(part) !== part)) return undefined;
+  for (
+    const name of subresource ? ["status"] : Object.getOwnPropertyNames(value)
+  ) {
+    const [field, sent, stored] = parts.map((part) =>
+      Object.getOwnPropertyDescriptor(part, name)
+    );
+    const at = path === "" ? name : `${path}.${name}`;
+    const isLost = field?.get && stored && sent?.value === undefined;
+    if (isLost && at !== "metadata.managedFields") return at;
+    const { value: kept = null } = stored ?? {};
+    const copy = sent?.value ?? null;
+    const pruned = prunedField(field?.value, undefined, copy, kept, at);
+    if (pruned !== undefined) return pruned;
+  }
+  return undefined;
+}

@@ -365,6 +365,76 @@ scenario(
 );
 
 scenario(
+  "A copy of an object from a pruned cache is a replacement if nothing is lost",
+  async (fixture) => {
+    const answers: string[] = [];
+    await startGadgets(fixture, async (gadget, ctx) => {
+      if (gadget.spec.value === "changed") return;
+      const { name } = gadget.metadata;
+      await ctx.replace(Gadget, {
+        ...gadget,
+        spec: { ...gadget.spec, value: "changed" },
+      }).then(
+        () => answers.push(name),
+        (error: unknown) => answers.push(`${name} ${String(error)}`),
+      );
+      if (name !== "whole") return;
+      // What a reconciler removes by modify() is not lost by accident.
+      await ctx.modify(Gadget, "cut", ({ spec }) => {
+        delete spec.numberOfExecutions;
+      });
+    }, { cache: { prune: ["spec.numberOfExecutions"] } });
+    await fixture.create("cut", { numberOfExecutions: 3 });
+    await fixture.until(() => answers.length === 1);
+    assert.match(
+      answers[0] ?? "",
+      /^cut .*numberOfExecutions", which would be/,
+    );
+    assert.equal((await fixture.gadget("cut"))?.spec.numberOfExecutions, 3);
+    await fixture.create("whole");
+    await fixture.until(() => answers.includes("whole"));
+    await fixture.until(async () =>
+      (await fixture.gadget("cut"))?.spec.numberOfExecutions === undefined
+    );
+  },
+);
+
+for (
+  const [what, selection, text] of [
+    ["metadata", { metadataOnly: true }, /only the metadata, so the rest/],
+    ["pruned objects", { prune: ["spec.value"] }, /"spec\.value", which/],
+  ] as const
+) {
+  scenario(
+    `A watch of ${what} of the primary's kind gives no replacements`,
+    async (fixture) => {
+      const errors: string[] = [];
+      await startGadgets(fixture, async (gadget, ctx) => {
+        const [other] = await ctx.secondaries(Gadget);
+        const { spec, metadata, ...rest } = other!;
+        await ctx.replace(Gadget, {
+          ...rest,
+          ...(spec && { spec: { ...spec } }),
+          metadata: { ...metadata, annotations: { changed: "yes" } },
+        }).catch((error: unknown) => void errors.push(String(error)));
+        assert.equal(gadget.spec.value, "first");
+      }, {
+        watches: [
+          watch(Gadget, {
+            ...selection,
+            mapper: byFunction((gadget) => [keyOf(gadget)]),
+          }),
+        ],
+      });
+      await fixture.create("a");
+      await fixture.until(() => errors.length > 0);
+      assert.match(errors[0] ?? "", text);
+      assert.equal((await fixture.gadget("a"))?.spec.value, "first");
+    },
+  );
+}
+
+scenario(
   "A reconciler adds and removes finalizers through the context [J6]",
   async (fixture) => {
     const seen: (readonly string[] | undefined)[] = [];

@@ -45,7 +45,7 @@ import type {
 } from "../../client/request_options.ts";
 import type { Answer } from "../../client/response.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
-import { mutableCopy } from "../../json/prune.ts";
+import { mutableCopy, prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
@@ -77,7 +77,6 @@ import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,
   mergePatchChanges,
-  prunedField,
   replacementChanges,
 } from "./write_match.ts";
 
@@ -486,14 +485,13 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     this.#deps.ownership.checkWatched(kind, placed, "create");
     const { name } = intent.metadata;
     const key = name === undefined ? undefined : keyFor(kind, intent, "create");
-    const written = await this.#write<T>(kind, key, {
+    return (await this.#write<T>(kind, key, {
       verb: "create",
       body: intent,
       options,
       changes: () => true,
       request: (resolved, common) => createRequest(resolved, intent, common),
-    });
-    return written.object;
+    })).object;
   }
 
   async patch<T extends KubernetesObject>(
@@ -541,24 +539,27 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<T> {
     checkOptions(options, MATCH_RULES, "ctx.replace()");
     checkObject(kind, object, "replace");
-    const part = options.subresource === undefined
-      ? object
-      : { status: (object as { status?: unknown }).status };
-    const pruned = prunedField(part);
-    const { sources, cacheIsPartial } = this.#deps;
-    const isPartial = this.#isPrimaryKind(kind)
-      ? cacheIsPartial
-      : sources.ofKind(kind).some((source) =>
+    const { client, sources, primaries, cacheIsPartial } = this.#deps;
+    const { subresource, signal = this.#run.signal } = options;
+    const key = keyOf(object);
+    const isPrimary = this.#isPrimaryKind(kind);
+    const isPartial = (isPrimary && cacheIsPartial) ||
+      sources.ofKind(kind).some((source) =>
         source instanceof WatchingSource && source.selection.metadataOnly
       );
     const isMetadata = Object.keys(object).every((name) =>
-      ["apiVersion", "kind", "metadata"].includes(name)
+      /^(?:apiVersion|kind|metadata)$/.test(name)
     );
+    // A copy has no guards: it is compared with the cached and the stored object.
+    const cached = [
+      await sources.get(kind, key),
+      isPrimary ? await primaries.cache.read(key) : undefined,
+    ].find((one) => prunedField(one, subresource, object));
+    const live = cached && await client.find(kind, key, { signal });
+    const pruned = prunedField(cached, subresource, object, live ?? {});
     if (pruned !== undefined || (isPartial && isMetadata)) {
       throw new TypeError(
-        `Cannot replace ${kindText(kind)} ${
-          keyText(keyOf(object))
-        }: its cache ${
+        `Cannot replace ${kindText(kind)} ${keyText(key)}: its cache ${
           pruned === undefined
             ? "keeps only the metadata, so the rest"
             : `does not keep "${pruned}", which`
@@ -583,7 +584,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         }: it needs the metadata.resourceVersion that it was read with`,
       );
     }
-    const written = await this.#write(kind, keyOf(object), {
+    return (await this.#write(kind, keyOf(object), {
       verb: "update",
       body: object,
       options,
@@ -591,8 +592,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         cached.metadata.resourceVersion !== resourceVersion ||
         replacementChanges(cached, object, options.subresource),
       request: (resolved, common) => replaceRequest(resolved, object, common),
-    });
-    return written.object;
+    })).object;
   }
 
   async modify<T extends KubernetesObject>(
@@ -632,7 +632,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         return read;
       }
       try {
-        return await this.update(kind, changed, options);
+        const sent = { ...options, match: false }; // It was compared above.
+        return await this.update(kind, changed, sent);
       } catch (error) {
         if (!ApiError.is(error)) throw error;
         if (error.isNotFound) return undefined;

@@ -3,6 +3,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
 import type { Answer } from "../../client/response.ts";
 import type { Clock } from "../../clock.ts";
+import { prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
 import { diffJsonPatch, pointerSteps } from "../../patch/json_patch.ts";
@@ -16,7 +17,6 @@ import {
   valueAt,
   writeChanges,
 } from "./write_changes.ts";
-import { prunedField } from "./write_match.ts";
 
 /** Write that the server has stored. */
 export interface StoredWrite {

@@ -81,22 +81,3 @@ function asWritten(object: Record<string, unknown>): unknown {
 function withoutGuards(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? Object.fromEntries(Object.entries(value)) : {};
 }
-
-/**
- * First field that is missing because the cache prunes it, apart from managed
- * fields; undefined for a complete object.
- */
-export function prunedField(value: unknown, path = ""): string | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const name of Object.getOwnPropertyNames(value)) {
-    const field = Object.getOwnPropertyDescriptor(value, name);
-    const fieldPath = path === "" ? name : `${path}.${name}`;
-    if (field?.get !== undefined) {
-      if (fieldPath !== "metadata.managedFields") return fieldPath;
-    } else if (typeof field?.value === "object") {
-      const inner = prunedField(field.value, fieldPath);
-      if (inner !== undefined) return inner;
-    }
-  }
-  return undefined;
-}

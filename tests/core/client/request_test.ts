@@ -16,6 +16,7 @@ import {
   withDefaults,
   withQuery,
 } from "../../../core/client/request.ts";
+import { Pruner } from "../../../core/json/prune.ts";
 
 const DEPLOYMENT: ResolvedKind = {
   group: "apps",
@@ -224,6 +225,19 @@ test("replaceRequest puts an object or a subresource", () => {
   assert.equal(request.verb, "update");
   const status = replaceRequest(DEPLOYMENT, OBJECT, { subresource: "status" });
   assert.equal(line(status), `PUT ${ROOT}/web/status application/json`);
+});
+
+test("replaceRequest refuses an object that lacks what its cache has pruned", () => {
+  const object = { ...structuredClone(OBJECT), status: {} };
+  new Pruner(["spec.replicas"]).guard(object);
+  assert.throws(
+    () => replaceRequest(DEPLOYMENT, object),
+    /^TypeError: Cannot replace Deployment default\/web: its cache does not keep "spec.replicas", which would be lost; use apply or patch$/,
+  );
+  const status = { subresource: "status" };
+  assert.equal(replaceRequest(DEPLOYMENT, object, status).verb, "update");
+  new Pruner(["status.phase"]).guard(object);
+  assert.throws(() => replaceRequest(DEPLOYMENT, object, status), /s\.phase"/);
 });
 
 test("applyRequest sends the field manager, and force only on request", () => {

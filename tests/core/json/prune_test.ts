@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";
-import { Pruner } from "../../../core/json/prune.ts";
+import { prunedField, Pruner } from "../../../core/json/prune.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { prunedText } from "../../support/pruned_text.ts";
 import { hasHeader } from "../../support/expected_header.ts";
@@ -172,4 +172,37 @@ test("Pruner rejects paths that the library needs and malformed paths", () => {
   ) {
     assert.throws(() => new Pruner([path]), SyntaxError, path);
   }
+});
+
+/** Object of a cache that prunes paths. */
+function guarded<T extends object>(object: T, ...paths: string[]): T {
+  new Pruner(paths).guard(object);
+  return object;
+}
+
+test("prunedField returns the first pruned field", () => {
+  const object = () => ({ metadata: { name: "web" }, items: [{}], status: {} });
+  assert.equal(prunedField(object()), undefined);
+  const managed = guarded(object(), "metadata.managedFields");
+  assert.equal(prunedField(managed), undefined);
+  const list = guarded(object(), "items[*].secret");
+  assert.equal(prunedField(list), "items.0.secret");
+  assert.equal(prunedField(list, "status"), undefined);
+  const status = guarded(object(), "items", "status");
+  assert.equal(prunedField(status), "items");
+  assert.equal(prunedField(status, "status"), "status");
+});
+
+test("prunedField returns the first field that a copy lacks", () => {
+  const spec = guarded({ replicas: 2, args: [1] }, "args");
+  const cached = { spec, list: [{ a: 1 }] };
+  const copy = { spec: { ...spec }, list: [] };
+  const lost = (written: object, live?: object) =>
+    prunedField(cached, undefined, written, live);
+  assert.equal(lost(copy), "spec.args");
+  assert.equal(lost(copy, { spec: { args: [] } }), "spec.args");
+  assert.equal(lost(copy, { spec: {} }), undefined);
+  assert.equal(lost({ spec: { args: [] } }), undefined);
+  assert.equal(lost({}), undefined, "the whole part is removed");
+  assert.equal(prunedField(undefined, undefined, copy, {}), undefined);
 });

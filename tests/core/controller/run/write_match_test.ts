@@ -4,7 +4,6 @@ import { fc } from "../../../support/property.ts";
 import {
   jsonPatchChanges,
   mergePatchChanges,
-  prunedField,
   replacementChanges,
 } from "../../../../core/controller/run/write_match.ts";
 import { applyMergePatch } from "../../../../core/patch/merge_patch.ts";
@@ -122,14 +121,6 @@ test("replacementChanges compares the part that is written [J47]", () => {
     metadata: without({ ...OBJECT.metadata }, "managedFields"),
   };
   assert.equal(replacementChanges(managed, OBJECT, undefined), false);
-});
-
-test("prunedField returns the first pruned field", () => {
-  assert.equal(prunedField(OBJECT), undefined);
-  const managed = { metadata: without({ name: "web" }, "managedFields") };
-  assert.equal(prunedField(managed), undefined);
-  const list = { spec: { items: [{}, without({}, "secret")] } };
-  assert.equal(prunedField(list), "spec.items.1.secret");
 });
 
 test("mergePatchChanges ignores undefined, which is not sent", () => {
