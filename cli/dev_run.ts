@@ -149,7 +149,7 @@ async function runOperators(
       const client = new Client(await loadConfig({ kubeconfig }));
       try {
         for (const kind of new Set<Kind>(kinds)) {
-          if (isDefinedKind(kind)) await installCrd(client, kind);
+          if (isDefinedKind(kind)) await installCrd(client, kind, { logger });
         }
         for (const { kind: { group, version, kind } } of operator.controllers) {
           const served = untyped({ group, version, kind });

@@ -6,6 +6,7 @@ import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { Client } from "../client/client.ts";
 import type { WatchEvent } from "../client/watch_events.ts";
 import { type Clock, deadline, sleep, systemClock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
 import { jsonEquals } from "../patch/json_value.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import {
@@ -21,6 +22,7 @@ const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
   timeout: "duration?",
   fieldManager: "manager?",
   clock: "clock?",
+  logger: "logger?",
 };
 
 /** Pause between reads in milliseconds, for watches that end immediately. */
@@ -39,7 +41,8 @@ interface Wait {
  * Applies the CustomResourceDefinition of a kind, and waits until the server
  * has accepted its names, serves it and lists it in its API discovery. An
  * identical definition is left unchanged, regardless of its managers; otherwise
- * fields of other managers are taken over.
+ * fields of other managers are taken over, with a warning. The server refuses a
+ * definition without a version that objects may be stored in.
  *
  * @param client A client with the rights to get, watch and patch
  * CustomResourceDefinitions.
@@ -73,6 +76,8 @@ export async function installCrd(
      * @default {systemClock}
      */
     readonly clock?: Clock | undefined;
+    /** Logger of a warning about the fields that are taken over. */
+    readonly logger?: Logger | undefined;
   } = {},
 ): Promise<void> {
   checkOption(client, "object", { name: "client", subject: "installCrd()" });
@@ -98,17 +103,20 @@ export async function applyCrd(
   const install = async (signal: AbortSignal) => {
     const present = await client.find(CRD_KIND, { name }, { signal });
     refuseOtherScope(present, manifest);
-    const apply = (dryRun: boolean) =>
-      client.apply(
-        CRD_KIND,
-        manifest as unknown as ApplyObject<CrdObject>,
-        { force: true, fieldManager, signal, dryRun },
-      );
+    const object = manifest as unknown as ApplyObject<CrdObject>;
+    const apply = (force: boolean, dryRun = false) =>
+      client.apply(CRD_KIND, object, { force, dryRun, fieldManager, signal });
     // A manager that applied the same, such as Helm, stays its only owner: it
     // could not change fields that it shared.
     const isSame = present !== undefined &&
-      isEqual(present, await apply(true));
-    last = isSame ? present : await apply(false);
+      isEqual(present, await apply(true, true));
+    last = isSame ? present : await apply(false).catch((error) => {
+      if (!ApiError.is(error) || !error.isConflict) throw error;
+      const text = "Replacing a CustomResourceDefinition of another author";
+      const { causes: conflicts } = error.details;
+      options.logger?.warn(text, { definition: name, conflicts });
+      return apply(true);
+    });
     while (!isServed(last)) {
       last = await nextState(last, { client, name, signal, clock });
     }

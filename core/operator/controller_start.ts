@@ -8,7 +8,7 @@ import {
 import { labelRequirements } from "../api/label_selector.ts";
 import { namingRule } from "../cache/watch/watch_failure.ts";
 import type { Client } from "../client/client.ts";
-import { type Clock, deadline, sleep, type Timer } from "../clock.ts";
+import { deadline, sleep, type Timer } from "../clock.ts";
 import type { Controller, ControllerDeps } from "../controller/controller.ts";
 import {
   type ControllerSettings,
@@ -224,16 +224,18 @@ async function startWithRetries(
 /** Applies the CustomResourceDefinitions if the option `install` is set. */
 async function install(
   { watchedKinds, settings }: ManagedController,
-  { client, deps: { clock } }: ControllerStartDeps,
+  { client, deps: { clock, log: logger } }: ControllerStartDeps,
 ): Promise<void> {
-  if (settings.install) await installCrds(client, watchedKinds, { clock });
+  if (settings.install) {
+    await installCrds(client, watchedKinds, { clock, logger });
+  }
 }
 
 /** Applies the CustomResourceDefinitions of those kinds that have one. */
 export async function installCrds(
   client: Client,
   kinds: readonly Kind[],
-  options: { readonly clock: Clock },
+  options: Parameters<typeof installCrd>[2],
 ): Promise<void> {
   for (const kind of new Set(kinds)) {
     if (isDefinedKind(kind)) await installCrd(client, kind, options);

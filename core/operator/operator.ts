@@ -323,8 +323,8 @@ export class Operator {
     const kinds = [...this.#controllers.values()].flatMap((controller) =>
       controller.watchedKinds
     );
-    const { clock } = this.#settings;
-    await installCrds(this.#client as Client, kinds, { clock });
+    const { clock, logger } = this.#settings;
+    await installCrds(this.#client as Client, kinds, { clock, logger });
   }
 
   /**

@@ -3,6 +3,7 @@ import { untyped } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
+import { installCrd } from "../../core/crd/install_crd.ts";
 import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
@@ -345,6 +346,24 @@ scenario(
       () => plain.register(ConfigMap, { reconcile() {} }, { install: true }),
       /only a kind of defineKind/,
     );
+  },
+);
+
+scenario(
+  "An operator warns when it replaces a definition of another author",
+  async (fixture) => {
+    const { group, version, kind, plural } = Late;
+    const spec = z.object({ other: z.string() });
+    const other = defineKind({ group, version, kind, plural, spec });
+    const options = { fieldManager: "kubectl" };
+    await fixture.done(installCrd(fixture.client, other, options));
+    const operator = fixture.operator();
+    operator.register(Late, { reconcile() {} }, { install: true });
+    await fixture.start(operator);
+    const warned = fixture.log.filter(({ level }) => level === "warn");
+    assert.deepEqual(warned.map(({ message }) => message), [
+      "Replacing a CustomResourceDefinition of another author",
+    ]);
   },
 );
 

@@ -8,6 +8,7 @@ import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
+import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const Lamp = defineKind({
@@ -74,12 +75,45 @@ test("installCrd() takes over fields that another manager applied", async () => 
       kind: "Lamp",
       spec: z.object({ colour: z.string() }),
     });
-    await installCrd(client, other, { fieldManager: "kubectl" });
-    await installCrd(client, Lamp, { fieldManager: "operator" });
+    const warnings: unknown[] = [];
+    const warn = (...line: unknown[]) => void warnings.push(line);
+    const logger = { ...silentLogger, warn };
+    await installCrd(client, other, { fieldManager: "kubectl", logger });
+    assert.deepEqual(warnings, []);
+    for (let start = 0; start < 2; start++) {
+      await installCrd(client, Lamp, { fieldManager: "operator", logger });
+    }
+    assert.deepEqual(warnings, [[
+      "Replacing a CustomResourceDefinition of another author",
+      {
+        definition: key.name,
+        conflicts: [{
+          reason: "FieldManagerConflict",
+          message: 'conflict with "kubectl"',
+          field: ".spec.versions",
+        }],
+      },
+    ]]);
     const crd = await client.get(CRD_KIND, key);
     const [version] = crd.spec.versions;
     const { spec } = version?.schema.openAPIV3Schema.properties ?? {};
     assert.deepEqual(Object.keys(spec?.properties ?? {}), ["watts"]);
+  });
+});
+
+test("installCrd() fails where a version that stores objects would go", async () => {
+  await withServer(async ({ client }) => {
+    await installCrd(client, Lamp);
+    const next = defineKind({
+      group: "sample.coracle.dev",
+      version: "v2",
+      kind: "Lamp",
+      spec: z.object({}),
+    });
+    await assert.rejects(
+      installCrd(client, next, { fieldManager: "operator" }),
+      /"v1": missing from spec.versions; v1 was previously a storage version/,
+    );
   });
 });
 
