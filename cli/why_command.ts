@@ -148,16 +148,15 @@ function reason(error: unknown): string {
 }
 
 function historyText(history: ObjectHistory): string {
-  const { controller, object, known, running, aborted, attempt, exhausted } =
-    history;
+  const { controller, object, known, attempt, exhausted } = history;
+  const { running, runningFor, aborted } = history;
+  const runs = runningFor === undefined ? "now" : `for ${seconds(runningFor)}`;
   const notes = [
     ...(known ? [] : ["deleted"]),
-    ...(running ? ["running now"] : []),
-    ...(aborted === undefined ? [] : [
-      `aborted ${
-        Math.round(aborted.ago / 1_000)
-      } s ago because of ${aborted.because}`,
-    ]),
+    ...(running ? [`running ${runs}`] : []),
+    ...(aborted === undefined
+      ? []
+      : [`aborted ${seconds(aborted.ago)} ago because of ${aborted.because}`]),
     ...(exhausted
       ? ["retries exhausted"]
       : attempt > 0
@@ -168,6 +167,10 @@ function historyText(history: ObjectHistory): string {
     notes.length > 0 ? ` (${notes.join(", ")})` : ""
   }\n`;
   return head + history.runs.map(runText).join("");
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
 }
 
 function runText(run: RecordedRun): string {

@@ -119,6 +119,8 @@ export interface ObjectHistory {
   readonly known: boolean;
   /** Whether a run of the object is in progress. */
   readonly running: boolean;
+  /** Time since that run began, in milliseconds; undefined if there is none. */
+  readonly runningFor?: number | undefined;
   /** Abort of the run in progress; undefined if absent. */
   readonly aborted?:
     | {
@@ -170,6 +172,7 @@ export interface ControllerDeps {
 
 /** Parts of a controller, created at every start. */
 interface ControllerParts<P extends KubernetesObject> {
+  readonly clock: Clock;
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
   readonly processor: EventProcessor<P>;
@@ -251,7 +254,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Keys of the objects with a run in progress. */
   get runningKeys(): readonly string[] {
-    return [...this.#parts?.processor.runs ?? []].map((run) => run.key);
+    return [...this.#parts?.processor.runs.keys() ?? []];
   }
 
   /**
@@ -415,7 +418,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    */
   why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = keyText(typeof key === "string" ? parseKey(key) : key);
-    const { primaries, processor, history, overdue } = this.#parts ?? {};
+    const { clock, primaries, processor, history, overdue } = this.#parts ?? {};
+    const run = processor?.runs.get(text);
     const runs = history?.of(text) ?? [];
     const known = primaries?.cache.has(text) ?? false;
     if (!known && runs.length === 0) return undefined;
@@ -424,7 +428,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       controller: this.name,
       object: text,
       known,
-      running: this.runningKeys.includes(text),
+      running: run !== undefined,
+      runningFor: run && clock && clock.now() - run.startedAt,
       aborted: overdue?.of(text),
       attempt,
       exhausted,
@@ -551,12 +556,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       observers: [overdue, history, reporter, events, endless],
       log,
     });
-    const parts = { primaries, sources, processor, recorder, history, overdue };
+    const parts = { clock, primaries, sources, processor, recorder };
     const watches = new WatchGroup<P>({
       ...common,
       ...parts,
       handler: processor,
     });
-    return { ...parts, watches };
+    return { ...parts, watches, history, overdue };
   }
 }

@@ -126,10 +126,17 @@ test("coracle why says what makes an object unknown", async () => {
 
 test("coracle why shows a run that ignores its signal", async () => {
   const aborted = { because: "timeout" as const, ago: 35_400 };
-  const history = { ...HISTORY, running: true, aborted, attempt: 0, runs: [] };
+  const history = {
+    ...HISTORY,
+    running: true,
+    runningFor: 65_400,
+    aborted,
+    attempt: 0,
+    runs: [],
+  };
   assert.equal(
     await why("default/web", { histories: [history] }),
-    "webpage default/web (running now, aborted 35 s ago because of timeout)\n",
+    "webpage default/web (running for 65 s, aborted 35 s ago because of timeout)\n",
   );
 });
 

@@ -195,6 +195,26 @@ scenario(
 );
 
 scenario(
+  "The history of an object says since when its run is running",
+  async (fixture) => {
+    const { promise: end, resolve } = Promise.withResolvers<void>();
+    const operator = fixture.operator();
+    operator.register(Gadget, { reconcile: () => end });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => operator.health().controllers[0]?.running === 1);
+    const before = operator.why("default/a")[0]?.runningFor ?? NaN;
+    await fixture.advance(65_000);
+    const [history] = operator.why("default/a");
+    assert.equal(history?.running, true);
+    assert.equal((history.runningFor ?? NaN) - before, 65_000);
+    resolve();
+    await fixture.until(() => operator.why("default/a")[0]?.running === false);
+    assert.equal(operator.why("default/a")[0]?.runningFor, undefined);
+  },
+);
+
+scenario(
   "Log lines of a run name the object, and its summary the cause",
   async (fixture) => {
     const operator = fixture.operator();

@@ -559,9 +559,9 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#queue.delayed;
   }
 
-  /** Runs in progress. */
-  get runs(): Iterable<Run<P>> {
-    return this.#runs.values();
+  /** Runs in progress, by their keys. */
+  get runs(): Pick<SlotMap<string, Run<P>>, "get" | "keys"> {
+    return this.#runs;
   }
 
   /** Number of runs in progress. */

@@ -429,11 +429,8 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
 
   get size(): number {
     const latest = this.#clock.now() - OVERDUE_MS;
-    let count = 0;
-    for (const { since } of this.#aborted.values()) {
-      if (since <= latest) count++;
-    }
-    return count;
+    return [...this.#aborted.values()].filter(({ since }) => since <= latest)
+      .length;
   }
 
   /** Abort of the run of an object, and the milliseconds since; or undefined. */
