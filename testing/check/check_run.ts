@@ -106,7 +106,8 @@ export async function runScenario(
       let quiet = step.settle === false ||
         await settled(world, violations, { at, writes });
       const hits = world.hits.reduce((sum, one) => sum + one, 0);
-      if (quiet && hits > acted && step.settle !== false) {
+      const isActive = hits > acted || plan.waits.has(at);
+      if (quiet && isActive && step.settle !== false) {
         // A refused operator is at rest between its retries.
         await world.advance(plan.aftermath);
         quiet = await settled(world, violations, { at, writes });

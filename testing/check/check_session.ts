@@ -17,7 +17,7 @@ import { type OperatorSource, operatorSource } from "./operator_source.ts";
 import { callDifferences } from "./calls.ts";
 import { readOptions } from "./options_file.ts";
 import { Explorer, ScheduleGraph } from "./explorer.ts";
-import type { Perturbation } from "./plan.ts";
+import { type Perturbation, SHIFTS } from "./plan.ts";
 import { eventsOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
 import { sequenceDiagram, sequenceText } from "./sequence.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
@@ -310,13 +310,11 @@ export function differingPlaces(
   return new Set([...fields, ...callDifferences(a, b)].map(differenceName));
 }
 
-/** Perturbations that let the time of their parameter `ms` pass at a write. */
-const SHIFTS: ReadonlySet<string> = new Set(["clock", "throttle"]);
-
 /**
  * Jumps of the clock by the time that passes at writes, but while the operator
  * is at rest: before the step of the write and, if time is skipped, also after
- * it, because something may then be due.
+ * it, because something may then be due. Throttled time does not jump, so it
+ * passes after the step, too.
  */
 function jumpsAtRest(
   perturbations: readonly Perturbation[],
@@ -326,7 +324,10 @@ function jumpsAtRest(
     const at = writesOf(reference).find(({ number }) => number === write);
     if (!SHIFTS.has(what) || at === undefined) return [];
     const steps = Number(ms) > 0 ? [at.step, at.step + 1] : [at.step];
-    return steps.map((step) => ({ do: "clock", step, ms }));
+    const jumps = steps.map((step) => ({ do: "clock", step, ms }));
+    return what === "clock"
+      ? jumps
+      : [{ do: what, step: at.step, ms }, ...jumps];
   });
 }
 

@@ -107,6 +107,8 @@ export interface WorldPlan {
   readonly foreign: readonly ForeignChange[];
   /** Jumps of the clock before a step of the workload, in milliseconds. */
   readonly jumps: readonly { readonly step: number; readonly ms: number }[];
+  /** Steps of the workload after which the time of a throttling passes at rest. */
+  readonly waits: ReadonlySet<number>;
   /** Time after which the plan has no further effect, in milliseconds. */
   readonly aftermath: number;
   /** Step after which a newer build replaces the older one. */
@@ -155,7 +157,10 @@ const PARAMETERS: Readonly<Record<string, AnyTable>> = {
   schedule: { choices: "string" },
 };
 
-/** Parameters of a jump of the clock before a step. */
+/** Perturbations that let the time of their parameter `ms` pass at a write. */
+export const SHIFTS: ReadonlySet<string> = new Set(["clock", "throttle"]);
+
+/** Parameters of a jump of the clock before a step, or of a wait after it. */
 const JUMP: AnyTable = { step: "number", ms: "number" };
 
 /**
@@ -168,6 +173,7 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const perturbations: WorldPerturbation[] = [];
   const foreign: ForeignChange[] = [];
   const jumps: { step: number; ms: number }[] = [];
+  const waits = new Set<number>();
   let upgradeAfter: number | undefined;
   let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
@@ -178,10 +184,12 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
         `Cannot run the plan: there is no such perturbation: received "${kind}"`,
       );
     }
-    const isJump = kind === "clock" && "step" in parameters;
+    const isJump = SHIFTS.has(kind) && "step" in parameters;
     const table = isJump ? JUMP : PARAMETERS[kind] as AnyTable;
     checkOptions(parameters, table, `the perturbation "${kind}" of the plan`);
-    if (isJump) {
+    if (kind === "throttle") aftermath += Number(parameters["ms"]);
+    if (isJump && kind === "throttle") waits.add(Number(parameters["step"]));
+    else if (isJump) {
       jumps.push(parameters as object as typeof jumps[number]);
     } else if (kind === "delete" || kind === "edit") {
       const { step, field, ...target } = parameters as
@@ -194,9 +202,16 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
     } else if (kind === "schedule") {
       choices = readChoices(String(parameters["choices"]));
     } else {
-      if (kind === "throttle") aftermath += Number(parameters["ms"]);
       perturbations.push(one as object as WorldPerturbation);
     }
   }
-  return { perturbations, foreign, jumps, aftermath, upgradeAfter, choices };
+  return {
+    perturbations,
+    foreign,
+    jumps,
+    waits,
+    aftermath,
+    upgradeAfter,
+    choices,
+  };
 }

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { defineKind, Operator, patchStatus } from "../../../mod.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { checkOperator } from "../../../testing/check/check_operator.ts";
+import type { OperatorCluster } from "../../../testing/check/world.ts";
+
+const Report = defineKind({
+  group: "test.coracle.dev",
+  version: "v1",
+  kind: "Report",
+  spec: z.object({ title: z.string() }),
+  status: z.object({ written: z.int(), title: z.string() }).partial(),
+});
+const apply = (title: string) => ({
+  apply: {
+    apiVersion: "test.coracle.dev/v1",
+    kind: "Report",
+    metadata: { namespace: "default", name: "sample" },
+    spec: { title },
+  },
+});
+const PERIOD_MS = 1_500_000;
+
+/** Writes a report every 25 minutes, each into a ConfigMap of its own. */
+function reports(
+  cluster: OperatorCluster,
+  { givesUp }: { readonly givesUp: boolean },
+): Operator {
+  const operator = new Operator(cluster);
+  operator.register(Report, {
+    async reconcile({ metadata, spec }, ctx) {
+      const since = Date.parse(String(metadata.creationTimestamp));
+      const age = ctx.clock.wallTime() - since;
+      const written = Math.floor(age / PERIOD_MS);
+      for (let number = 0; number <= written; number++) {
+        await ctx.apply(ConfigMap, {
+          metadata: { name: `${metadata.name}-${number}` },
+          data: { title: spec.title },
+        });
+      }
+      const title = givesUp && age > 2 * PERIOD_MS ? undefined : spec.title;
+      return patchStatus({ written, title }).rescheduleAfter(
+        PERIOD_MS - age % PERIOD_MS,
+      );
+    },
+  }, { owns: [ConfigMap] });
+  return operator;
+}
+
+async function titles(givesUp: boolean): Promise<readonly string[]> {
+  const { findings } = await checkOperator({
+    operator: (cluster) => reports(cluster, { givesUp }),
+    workload: [apply("a")],
+    only: ["throttle"],
+  });
+  return findings.map(({ title }) => title);
+}
+
+test("What is due within the hour of throttling is no finding", async () => {
+  assert.deepEqual(await titles(false), []);
+});
+
+test("Work that is left out after an hour of throttling is found", async () => {
+  assert.deepEqual(await titles(true), [
+    'Report default/sample has another status.title after "apply Report default/sample"',
+  ]);
+});
