@@ -43,7 +43,7 @@ export async function documentsOf(
   });
   const template = /^.*\{\{.*\}\}.*$/m.exec(text)?.[0].trim();
   const { parseAllDocuments } = await import("yaml");
-  return parseAllDocuments(text).flatMap((document) => {
+  return parseAllDocuments(text, { stringKeys: true }).flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined) {
       if (template !== undefined) {

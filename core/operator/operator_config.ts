@@ -184,7 +184,7 @@ async function parseFile(file: string): Promise<unknown> {
   }
   const { parse } = await loadModule(import("yaml"));
   try {
-    return parse(content) ?? {};
+    return parse(content, { stringKeys: true }) ?? {};
   } catch (error) {
     throw new SyntaxError(
       `Cannot read the configuration ${file}: it must be YAML or JSON: received ${

@@ -31,7 +31,8 @@ export async function readExamples(
     fail(error.message)
   );
   const { parseAllDocuments } = await import("yaml");
-  return parseAllDocuments(text).flatMap((document, at) => {
+  const documents = parseAllDocuments(text, { stringKeys: true });
+  return documents.flatMap((document, at) => {
     const [error] = document.errors;
     if (error !== undefined) fail(error.message);
     const value: unknown = document.toJS();

@@ -165,6 +165,10 @@ test("coracle kinds explains files that it cannot read", async () => {
         "{{- if .Values.crds }}\nkind: CustomResourceDefinition\n{{- end }}",
         /it is a Helm template, so give what "helm template" prints .*crds \}\}\n/,
       ],
+      [
+        "kind: CustomResourceDefinition\nmetadata: {{ .Values.metadata }}",
+        /it is a Helm template, .*: received metadata: \{\{ .Values.metadata \}\}\n/,
+      ],
       ["", /it has no CustomResourceDefinition: received an empty file/],
       ["kind: Pod\n---\nkind: Pod", /received Pod\n/],
       ["text", /received no kind\n/],

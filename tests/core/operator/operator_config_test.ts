@@ -231,6 +231,7 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
     ["controllers: { a: 1 }", /must have named options/],
     ["[1]", /must have named options/],
     ["a: [", /must be YAML or JSON/],
+    ["retry: {{ .Values.retry }}", /must be YAML or JSON: .*keys must be str/],
     [
       "concurrency: -1",
       /operator\.yaml: "concurrency" must be a number above 0/,
