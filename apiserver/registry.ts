@@ -9,16 +9,20 @@ import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { Random } from "./random.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 
+/** Verbs of resources, in the order in which roles list them. */
+export const VERBS = [
+  "get",
+  "list",
+  "watch",
+  "create",
+  "update",
+  "patch",
+  "delete",
+  "deletecollection",
+] as const;
+
 /** Verb of a resource, as in discovery. */
-export type Verb =
-  | "create"
-  | "delete"
-  | "deletecollection"
-  | "get"
-  | "list"
-  | "patch"
-  | "update"
-  | "watch";
+export type Verb = typeof VERBS[number];
 
 /** Group and plural of a resource. */
 export interface GroupResource {

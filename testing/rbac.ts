@@ -1,3 +1,4 @@
+import { VERBS } from "../apiserver/registry.ts";
 import { isResolved, type Kind, kindText } from "../core/api/kind.ts";
 import type { ApiRequest } from "../core/client/request.ts";
 import type { PolicyRule } from "../core/kinds/rbac_v1.ts";
@@ -50,18 +51,7 @@ export interface RbacManifest {
 }
 
 /** Verbs in their usual order. */
-const VERBS: readonly AccessVerb[] = [
-  "get",
-  "list",
-  "watch",
-  "create",
-  "update",
-  "patch",
-  "delete",
-  "deletecollection",
-  "bind",
-  "escalate",
-];
+const ORDER: readonly AccessVerb[] = [...VERBS, "bind", "escalate"];
 
 const RBAC_API = "rbac.authorization.k8s.io";
 
@@ -95,7 +85,7 @@ export function policyRules(
   const places = [...verbsOf].sort(([a], [b]) => a < b ? -1 : 1);
   for (const [place, verbs] of places) {
     const [group = "", resource = ""] = place.split(" ");
-    const ordered = VERBS.filter((verb) => verbs.has(verb)).join();
+    const ordered = ORDER.filter((verb) => verbs.has(verb)).join();
     const rule = rules.get(`${group} ${ordered}`) ?? { group, resources: [] };
     rule.resources.push(resource);
     rules.set(`${group} ${ordered}`, rule);

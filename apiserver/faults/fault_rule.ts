@@ -3,6 +3,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../../core/api/options.ts";
+import { VERBS } from "../registry.ts";
 
 /** Filter of requests for a fault; absent fields match all. */
 export interface FaultMatch {
@@ -155,16 +156,6 @@ const EFFECT_RULES = {
   stallAfter: "size?",
   withoutEndBookmark: "boolean?",
 } as const;
-const VERBS: readonly string[] = [
-  "get",
-  "list",
-  "watch",
-  "create",
-  "update",
-  "patch",
-  "delete",
-  "deletecollection",
-];
 const STATUSES: readonly unknown[] = [403, 422, 429, 500, 502, 503, 504];
 
 /**
