@@ -9,7 +9,8 @@ import { messageWithCause } from "../../core/error_text.ts";
  * Result of a run, or of one of its steps.
  *
  * - `"empty"`: no result; accompanies every error.
- * - `"requeue"`: run again immediately.
+ * - `"requeue"`: run again, at once for the first time; requests in a row get
+ *   pauses from 100 ms, doubled up to a minute.
  * - `"success"`: the desired state is reached.
  */
 export type StepResult = "empty" | "requeue" | "success";

@@ -15,6 +15,7 @@ import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOption, checkOptions, typeText } from "../../core/api/options.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { Context } from "../../core/controller/context.ts";
+import { LatestMap } from "../../core/controller/latest_map.ts";
 import type {
   MaybePromise,
   Reconciler,
@@ -145,13 +146,15 @@ export function summarized<P extends Conditioned>(
   checkOptions(definition, SUMMARIZED_RULES, subject);
   checkOption(steps, "functions", { name: "steps", subject });
   const { cleanup } = definition;
+  const requeues = new LatestMap<number>(REMEMBERED_REQUEUES);
+  const run = (object: P, ctx: Context<P>) =>
+    new SummarizedRun(kind, definition, { object, ctx, requeues });
   const reconcile: Reconciler<P>["reconcile"] = (object, ctx) =>
-    new SummarizedRun(kind, definition, { object, ctx }).reconcile(steps);
+    run(object, ctx).reconcile(steps);
   if (cleanup === undefined) return { reconcile };
   return {
     reconcile,
-    cleanup: (object, ctx) =>
-      new SummarizedRun(kind, definition, { object, ctx }).cleanUp(cleanup),
+    cleanup: (object, ctx) => run(object, ctx).cleanUp(cleanup),
   };
 }
 
@@ -164,6 +167,12 @@ const SUCCEEDED = {
   message: "The object is in its desired state",
 } as const;
 
+/** Number of objects whose requests for another run are counted. */
+const REMEMBERED_REQUEUES = 1_000;
+/** Pause after the second request in a row, doubled with each further one. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 60_000;
+
 /** Result of a run that has written `observedGeneration` itself. */
 const OBSERVED_ALREADY = noUpdate({ observed: false });
 
@@ -174,6 +183,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   readonly requested: boolean;
   readonly forced: boolean;
   readonly #definition: SummarizedDefinition<P>;
+  /** Number of runs in a row that have asked for another one, by UID. */
+  readonly #requeues: LatestMap<number>;
   readonly #status: SharedStatus<P>;
   readonly #touched: { failures: Set<string>; set: Set<string> } = {
     failures: new Set(),
@@ -188,12 +199,17 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   constructor(
     kind: Kind<P>,
     definition: SummarizedDefinition<P>,
-    { object, ctx }: { readonly object: P; readonly ctx: Context<P> },
+    { object, ctx, requeues }: {
+      readonly object: P;
+      readonly ctx: Context<P>;
+      readonly requeues: LatestMap<number>;
+    },
   ) {
     const { clock = ctx.clock, requests } = definition;
     this.object = object;
     this.ctx = ctx;
     this.#definition = definition;
+    this.#requeues = requeues;
     this.#owned = [...ownedTypes(definition)];
     this.#status = new SharedStatus(object, {
       access: accessByContext(kind, ctx),
@@ -439,7 +455,23 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       );
     }
     if (error !== undefined) throw error;
-    return computed;
+    const { next } = computed;
+    const after = this.#paused(end.result, next.after);
+    return { ...computed, next: { ...next, after } };
+  }
+
+  /** Delay of the next run, longer if runs ask for another one again and again. */
+  #paused(result: StepResult, after: number | undefined): number | undefined {
+    const { uid = "" } = this.object.metadata;
+    if (result !== "requeue") {
+      this.#requeues.delete(uid);
+      return after;
+    }
+    const before = this.#requeues.get(uid) ?? 0;
+    this.#requeues.set(uid, before + 1);
+    if (before === 0) return after;
+    const pause = FIRST_PAUSE_MS * 2 ** Math.min(before - 1, 10);
+    return Math.max(after ?? 0, Math.min(pause, LONGEST_PAUSE_MS));
   }
 
   /** Whether no step has changed Ready. */

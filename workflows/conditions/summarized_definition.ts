@@ -22,7 +22,9 @@ import type { KubernetesObject } from "../../core/api/object.ts";
  * One step of a run.
  *
  * @returns The result of the step; undefined leaves it to the other steps, and
- * a run whose steps all return undefined is a success. `"requeue"` ends the run.
+ * a run whose steps all return undefined is a success. `"requeue"` ends the run;
+ * the next one follows at once, or after a pause, which is doubled up to a minute,
+ * if the run before asked for it, too.
  * @throws {Stalled | Waiting | Failed} To end the run; any other error fails it
  * without a reason.
  */

@@ -309,6 +309,34 @@ releaseScenario(
   },
 );
 
+for (const part of ["Reconciliation", "Cleanup"] as const) {
+  releaseScenario(
+    `${part} whose steps ask for other runs pauses longer each time`,
+    async (release) => {
+      const { fixture } = release;
+      const times: number[] = [];
+      const step = () => {
+        times.push(fixture.clock.now());
+        return times.length < 14 ? "requeue" : "success";
+      };
+      const isCleanup = part === "Cleanup";
+      await release.play([isCleanup ? () => {} : step], {
+        cleanup: [isCleanup ? step : () => {}],
+      });
+      if (isCleanup) await fixture.client.delete(Release, release.key);
+      await fixture.until(() => times.length === 14, 600_000);
+      const pauses = times.slice(1).map((time, index) =>
+        Math.round(time - times[index]!)
+      );
+      const doubled = Array.from(
+        { length: 10 },
+        (_, number) => 100 * 2 ** number,
+      );
+      assert.deepEqual(pauses, [0, ...doubled, 60_000, 60_000]);
+    },
+  );
+}
+
 releaseScenario(
   "A requested run is reported before its slow work",
   async (release) => {
