@@ -6,6 +6,7 @@ import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
+import { LatestMap } from "../latest_map.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /**
@@ -72,6 +73,8 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
 
 /** Maximum number of writes of a run that are listed. */
 const MAX_WRITES = 20;
+/** Number of objects whose writes by a run are counted, each with its verb. */
+const MAX_COUNTS = 1_000;
 
 /** Write of a run. */
 export interface RunWrite {
@@ -149,6 +152,7 @@ export class Run<P extends KubernetesObject> {
   pause = 0;
   #objectKey: ObjectKey | undefined;
   #writes: RunWrite[] | undefined;
+  #counts: LatestMap<number> | undefined;
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
   #interruptedBy: RunCause | undefined;
@@ -198,10 +202,23 @@ export class Run<P extends KubernetesObject> {
     return this.#writes ?? [];
   }
 
-  wrote(write: RunWrite): void {
-    // A literal has no spare capacity, unlike an array that grows.
-    if (this.#writes === undefined) this.#writes = [write];
-    else if (this.#writes.length < MAX_WRITES) this.#writes.push(write);
+  /** Notes a write; returns the number of earlier ones like it to its object. */
+  wrote(write: RunWrite): number {
+    if (this.#writes === undefined) {
+      // A literal has no spare capacity, unlike an array that grows.
+      this.#writes = [write];
+      return 0;
+    }
+    if (this.#counts === undefined) {
+      const [first = write] = this.#writes;
+      this.#counts = new LatestMap(MAX_COUNTS);
+      this.#counts.set(writeId(first), 1);
+    }
+    if (this.#writes.length < MAX_WRITES) this.#writes.push(write);
+    const id = writeId(write);
+    const earlier = this.#counts.get(id) ?? 0;
+    this.#counts.set(id, earlier + 1);
+    return earlier;
   }
 
   /** Signal that is aborted with the run; created on first use. */
@@ -267,4 +284,9 @@ export interface RunResult {
   readonly error?: unknown;
   /** Whether `onError` has handled the error. */
   readonly handled?: boolean | undefined;
+}
+
+/** Key of the writes that are alike, without their contents. */
+function writeId({ verb, kind, key }: RunWrite): string {
+  return `${verb} ${kind.group} ${kind.kind} ${key}`;
 }

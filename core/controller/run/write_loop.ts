@@ -288,14 +288,7 @@ export class WriteObserver {
     const written = after.keyText === key ? key : after.keyText;
     const object = this.#idOf(kind, written);
     // A write may revert an earlier one of the run: each has a number.
-    const { length: earlier } = run.writes.filter((other) =>
-      other.verb === verb && other.key === written && sameKind(other.kind, kind)
-    );
-    const id = object === key && subresource !== undefined
-      ? key
-      : `${key} ${verb} ${object} ${earlier}`;
-    const target = () => `${kindText(kind)} ${written}`;
-    run.wrote({
+    const earlier = run.wrote({
       verb,
       subresource,
       kind,
@@ -304,6 +297,10 @@ export class WriteObserver {
         ? writeChanges(kind, before, after.object)
         : undefined,
     });
+    const id = object === key && subresource !== undefined
+      ? key
+      : `${key} ${verb} ${object} ${earlier}`;
+    const target = () => `${kindText(kind)} ${written}`;
     const now = this.#clock.now();
     const loop = this.#detector.observe({ id, before, after, now });
     if (loop !== undefined) {
