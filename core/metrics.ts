@@ -57,12 +57,7 @@ export interface Metrics {
 
 type AnyMetric = Counter & Gauge & Histogram;
 
-const noMetric: AnyMetric = {
-  add() {},
-  set() {},
-  remove() {},
-  observe() {},
-};
+const noMetric: AnyMetric = { add() {}, set() {}, remove() {}, observe() {} };
 
 /** Metrics that count nothing. */
 export const noMetrics: Metrics = {

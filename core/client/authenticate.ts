@@ -137,11 +137,7 @@ function identifier(
       withIdentity = memoizedHeaders((others) => ({ ...headers, ...others }));
       last = credential;
     }
-    return {
-      ...request,
-      ...identity,
-      headers: withIdentity(request.headers),
-    };
+    return { ...request, ...identity, headers: withIdentity(request.headers) };
   };
 }
 

@@ -257,11 +257,7 @@ export async function responseError(
   } catch {
     // The status code alone is enough for the error.
   }
-  return bodyError(request, {
-    status,
-    body,
-    retryAfter: retryAfter(response),
-  });
+  return bodyError(request, { status, body, retryAfter: retryAfter(response) });
 }
 
 /** Creates the error for a response whose body has been read. */

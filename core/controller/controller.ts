@@ -472,9 +472,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   get #started(): ControllerParts<P> {
     if (this.#parts !== undefined) return this.#parts;
-    throw new Error(
-      `Cannot use controller "${this.name}": it was not started`,
-    );
+    throw new Error(`Cannot use controller "${this.name}": it was not started`);
   }
 
   /** Creates the parts and connects them: watches, processor and runs. */

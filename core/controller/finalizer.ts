@@ -58,11 +58,7 @@ function finalizerPatch(
   const { finalizers = [], uid, resourceVersion } = object.metadata;
   if (isWanted) {
     return [
-      {
-        op: "test",
-        path: "/metadata/resourceVersion",
-        value: resourceVersion,
-      },
+      { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
       finalizers.length === 0
         ? { op: "add", path: "/metadata/finalizers", value: [finalizer] }
         : { op: "add", path: "/metadata/finalizers/-", value: finalizer },

@@ -86,7 +86,4 @@ export class PrimarySource<P extends KubernetesObject> {
 }
 
 /** Placeholder for an own write of an object that no cache contains. */
-export const NO_OWN_WRITE: OwnWrite<never> = {
-  succeed() {},
-  fail() {},
-};
+export const NO_OWN_WRITE: OwnWrite<never> = { succeed() {}, fail() {} };

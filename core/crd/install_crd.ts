@@ -209,9 +209,7 @@ async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
   const changed = await firstChange(from, wait);
   signal.throwIfAborted();
   if (changed?.type === "DELETED") {
-    throw new Error(
-      `Cannot install ${name}: it was deleted`,
-    );
+    throw new Error(`Cannot install ${name}: it was deleted`);
   }
   if (changed !== undefined) return changed.object;
   await sleep(WATCH_PAUSE_MS, { clock, signal });

@@ -46,11 +46,7 @@ const EXACT_FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6"]);
  * server are Go durations).
  */
 const NOT_ON_SERVER: Readonly<Record<string, readonly string[]>> = {
-  "date-time": [
-    "2024-01-31T12:34:56",
-    "2024-01-31T12:34",
-    "2024-01-31T12:34Z",
-  ],
+  "date-time": ["2024-01-31T12:34:56", "2024-01-31T12:34", "2024-01-31T12:34Z"],
   duration: ["PT1H"],
 };
 

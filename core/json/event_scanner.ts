@@ -217,12 +217,7 @@ interface KnownKey {
 }
 
 /** Placeholder for an unknown key, and for the start of an object. */
-const UNKNOWN: KnownKey = {
-  key: "",
-  text: undefined,
-  field: -1,
-  index: 0,
-};
+const UNKNOWN: KnownKey = { key: "", text: undefined, field: -1, index: 0 };
 
 /** Table of the known keys of an object, shared by all its guessers. */
 export class KeyTable {

@@ -43,10 +43,7 @@ const TIER_GAUGES: GaugeTable<keyof TierUsage> = {
     "coracle_cache_objects",
     "Cached objects, by kind and tier; decoded objects also count in another tier.",
   ],
-  bytes: [
-    "coracle_cache_bytes",
-    "Memory of cached objects, by kind and tier.",
-  ],
+  bytes: ["coracle_cache_bytes", "Memory of cached objects, by kind and tier."],
 };
 
 const BUDGET_GAUGES: GaugeTable<"used" | "allowed"> = {

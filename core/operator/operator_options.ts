@@ -184,10 +184,7 @@ type Undefined =
 const CACHE_OPTIONS: OptionTable<
   OperatorCacheOptions,
   keyof OperatorCacheOptions
-> = {
-  budget: "bytes?",
-  memoryLimit: { type: "bytes?", off: false },
-};
+> = { budget: "bytes?", memoryLimit: { type: "bytes?", off: false } };
 
 export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   client: {

@@ -46,10 +46,7 @@ export interface InformerOptions extends InformerSelection {
 /** Methods that the client of an informer must have. */
 export const CLIENT_PARTS: OptionRules<
   Pick<InformerClient, "request" | "resolve">
-> = {
-  request: "function",
-  resolve: "function",
-};
+> = { request: "function", resolve: "function" };
 const RELISTS_PARTS: Readonly<Record<string, OptionRule>> = {
   enter: "function",
 };

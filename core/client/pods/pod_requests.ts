@@ -122,13 +122,7 @@ function streamQuery(
   options: AttachOptions,
 ): Record<string, string | boolean | undefined> {
   const { container, stdin = false, stdout = true, tty = false } = options;
-  return {
-    container,
-    stdin,
-    stdout,
-    stderr: options.stderr ?? !tty,
-    tty,
-  };
+  return { container, stdin, stdout, stderr: options.stderr ?? !tty, tty };
 }
 
 /** Options of `client.logs`. */

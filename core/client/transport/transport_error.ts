@@ -23,9 +23,7 @@ export function connectionError(origin: string, error: unknown): Error {
 
 /** Creates the error of a request on a closed transport. */
 export function closedError(origin: string): Error {
-  return new Error(
-    `Cannot reach ${origin}: the connections were closed`,
-  );
+  return new Error(`Cannot reach ${origin}: the connections were closed`);
 }
 
 /** Text of an error's innermost cause; runtimes wrap it in generic errors. */
