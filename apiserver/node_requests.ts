@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../core/api/object.ts";
 import { isJsonObject } from "../core/patch/json_value.ts";
-import { accessAttributes } from "./access/attributes.ts";
+import { checkCreates } from "./access/role_escalation.ts";
 import { admitPosted } from "./admission/admission.ts";
 import type { ServerResponse } from "./http/exchange.ts";
 import { answerCall } from "./pods/answer_call.ts";
@@ -11,7 +11,7 @@ import {
   subjectOf,
 } from "./request/resource_request.ts";
 import type { WriteOptions } from "./request/query_options.ts";
-import { badRequest, forbidden, notFound } from "./status.ts";
+import { badRequest, notFound } from "./status.ts";
 
 /** Subresources that are proxied to a node or a pod. */
 const NODE_SUBRESOURCES = new Set(["attach", "exec", "log", "portforward"]);
@@ -62,27 +62,6 @@ export async function askNode(
     return { status: 204, headers: {}, body: new Uint8Array() };
   }
   throw badRequest(`pod ${request.name} does not have a host assigned`);
-}
-
-/**
- * Checks that a user may create a stream, which a WebSocket opens by GET.
- *
- * @throws {StatusError} 403 if no rule allows it.
- */
-function checkCreates(request: ResourceRequest): void {
-  const { context, definition, name, namespace, subresource, user } = request;
-  const { allowed, reason } = context.authorizer.decide(
-    user,
-    accessAttributes({
-      verb: "create",
-      group: definition.group,
-      resource: definition.plural,
-      subresource: subresource?.name,
-      namespace,
-      name,
-    }),
-  );
-  if (!allowed) throw forbidden(subjectOf(request), reason);
 }
 
 const NO_OPTIONS: WriteOptions = {

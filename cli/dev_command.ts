@@ -242,13 +242,15 @@ function recorder(
   account: DevAccount,
 ): (event: AuditEvent) => void {
   const record = new RequestRecord(file);
-  return ({ verb, group, resource, subresource, namespace, user }) => {
-    if (resource === "" || user !== userOf(account)) return;
-    record.add({
+  return ({ verb, group, subresource, namespace, user, status, ...event }) => {
+    if (event.resource === "" || user !== userOf(account)) return;
+    const resource = [event.resource, subresource].filter(Boolean).join("/");
+    const request = {
       verb,
       group,
-      resource: subresource === "" ? resource : `${resource}/${subresource}`,
+      resource,
       namespace: namespace || undefined,
-    });
+    };
+    record.add(request, status);
   };
 }

@@ -146,7 +146,7 @@ export function missingRights(
           `  - apiGroups: [${JSON.stringify(group)}]\n` +
           `    resources: [${JSON.stringify(resource)}]\n` +
           `    verbs: ${
-            JSON.stringify(neededVerbs({ verb, group, resource }))
+            JSON.stringify(neededVerbs({ verb, group, resource }, event.status))
           }\n\n` +
           "Add the kind to owns or --manages, or record a run with --record FILE and pass --recorded FILE,\nhere and to coracle manifests. --admin runs the operator with all rights.\n\n"
         : `${start} No rule helps: the server does not serve it.\n\n`,

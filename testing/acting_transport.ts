@@ -14,7 +14,9 @@ import { accessOf, type RecordedRequest } from "./request_record.ts";
 export class ActingTransport implements Transport {
   readonly #inner: Transport;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #record: ((request: RecordedRequest) => void) | undefined;
+  readonly #record:
+    | ((request: RecordedRequest, status: number) => void)
+    | undefined;
   readonly #refused: ((request: RecordedRequest) => void) | undefined;
 
   /**
@@ -22,14 +24,17 @@ export class ActingTransport implements Transport {
    * open.
    *
    * @param options.user User to act as; by default that of the other transport.
-   * @param options.record Called with each request.
+   * @param options.record Called with each request and the status of its answer,
+   * 0 before that.
    * @param options.refused Called with each request that is answered with 403.
    */
   constructor(
     inner: Transport,
     { user, record, refused }: {
       readonly user?: string | undefined;
-      readonly record?: ((request: RecordedRequest) => void) | undefined;
+      readonly record?:
+        | ((request: RecordedRequest, status: number) => void)
+        | undefined;
       readonly refused?: ((request: RecordedRequest) => void) | undefined;
     },
   ) {
@@ -42,8 +47,11 @@ export class ActingTransport implements Transport {
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { method, path } = request;
     const response = await this.#inner.send(this.#acting(request, method));
-    const access = response.status === 403 ? accessOf(method, path) : undefined;
-    if (access !== undefined) this.#refused?.(access);
+    const { status } = response;
+    if (status !== 201 && status !== 403) return response;
+    const access = accessOf(method, path);
+    if (access !== undefined && status === 403) this.#refused?.(access);
+    else if (access !== undefined) this.#record?.(access, status);
     return response;
   }
 
@@ -59,7 +67,7 @@ export class ActingTransport implements Transport {
     method: HttpRequest["method"],
   ): R {
     const access = accessOf(method, request.path);
-    if (access !== undefined) this.#record?.(access);
+    if (access !== undefined) this.#record?.(access, 0);
     const headers = { ...request.headers, ...this.#headers };
     return { ...request, headers };
   }

@@ -38,14 +38,20 @@ export function accessOf(
 
 /**
  * Verbs that the rules for a request need. A stream of a pod is opened by GET,
- * and servers from 1.35 on require `create` in addition.
+ * and servers from 1.35 on require `create` in addition, as they do for an apply
+ * or an update that creates its object. A refused apply may have been to create.
+ *
+ * @param status HTTP status of the response.
  */
 export function neededVerbs(
   { verb, group, resource }: RecordedRequest,
+  status: number,
 ): readonly string[] {
   const isStream = verb === "get" && group === "" &&
     /^pods\/(?:attach|exec|portforward)$/.test(resource);
-  return isStream ? ["get", "create"] : [verb];
+  const mayCreate = /^(?:patch|update)$/.test(verb) && status === 201 ||
+    verb === "patch" && status === 403 && !resource.includes("/");
+  return isStream || mayCreate ? [verb, "create"] : [verb];
 }
 
 /** Placeholder for the namespace of a test: any watched namespace. */
@@ -82,10 +88,15 @@ export class RequestRecord {
     }
   }
 
-  add(request: RecordedRequest): void {
+  /**
+   * Adds a request.
+   *
+   * @param status HTTP status of the response.
+   */
+  add(request: RecordedRequest, status: number): void {
     const { group, resource, namespace } = request;
     if (group === PUBLIC_GROUP) return;
-    for (const verb of neededVerbs(request)) {
+    for (const verb of neededVerbs(request, status)) {
       const line = JSON.stringify({ verb, group, resource, namespace });
       if (this.#lines.has(line)) continue;
       this.#lines.add(line);

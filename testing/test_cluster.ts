@@ -265,7 +265,7 @@ export class TestCluster {
     const rule = {
       apiGroups: [group],
       resources: [resource],
-      verbs: neededVerbs(request),
+      verbs: neededVerbs(request, 403),
     };
     const text = JSON.stringify(rule);
     if (this.#saidRules.has(text)) return;
@@ -279,13 +279,13 @@ export class TestCluster {
   /** Creates the function that records requests; undefined without a file. */
   #recorder(
     file = process.env["CORACLE_RECORD"],
-  ): ((request: RecordedRequest) => void) | undefined {
+  ): ((request: RecordedRequest, status: number) => void) | undefined {
     if (file === undefined || file === "") return undefined;
     const record = new RequestRecord(file);
-    return (request) => {
+    return (request, status) => {
       const isHere = request.namespace === this.namespace;
       const namespace = isHere ? ANY_WATCHED_NAMESPACE : request.namespace;
-      record.add({ ...request, namespace });
+      record.add({ ...request, namespace }, status);
     };
   }
 

@@ -18,6 +18,28 @@ const EVERYTHING = [
 ];
 
 /**
+ * Checks that a user may create what a request with another verb creates: a
+ * stream, which a WebSocket opens by GET, or the object of an apply or a PUT.
+ *
+ * @throws {StatusError} 403 if no rule allows it.
+ */
+export function checkCreates(request: ResourceRequest): void {
+  const { context, definition, name, namespace, subresource, user } = request;
+  const { allowed, reason } = context.authorizer.decide(
+    user,
+    accessAttributes({
+      verb: "create",
+      group: definition.group,
+      resource: definition.plural,
+      subresource: subresource?.name,
+      namespace,
+      name,
+    }),
+  );
+  if (!allowed) throw forbidden(subjectOf(request), reason);
+}
+
+/**
  * Checks that the writer of a role or binding has the rights that it grants, or
  * may escalate or bind.
  *

@@ -11,7 +11,7 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
-import { checkEscalation } from "../access/role_escalation.ts";
+import { checkCreates, checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { attributesOf } from "../admission/admission.ts";
 import { CRDS } from "../registry.ts";
@@ -96,6 +96,8 @@ export interface CreateHow {
   readonly apply: boolean;
   /** Whether the request is a POST, whose object must not have a resourceVersion. */
   readonly posted?: boolean | undefined;
+  /** Whether a PUT or an apply creates, whose user must have that right, too. */
+  readonly authorizes?: boolean | undefined;
 }
 
 /**
@@ -141,6 +143,7 @@ export function createObject(
   if (definition.hasGeneration) object.metadata.generation = 1;
   definition.prepareForCreate?.(object, hooks);
   validateNew(request, object, hooks);
+  if (how.authorizes) checkCreates(request);
   context.admission.run("validate", {
     ...attributes,
     name: object.metadata.name,

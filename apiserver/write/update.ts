@@ -234,6 +234,7 @@ function createMissing(request: ResourceRequest, how: UpdateHow): Written {
   return createObject(request, object, {
     options: how.options,
     apply: how.managed === true,
+    authorizes: true,
   });
 }
 

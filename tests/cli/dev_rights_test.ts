@@ -53,7 +53,7 @@ async function saidOf(
 test("missingRights() reports a missing right once, with its rule", async () => {
   assert.match(
     await saidOf({}),
-    /^The operator may not patch configmaps in namespace default\. Its role needs this rule:\n\n {2}- apiGroups: \[""\]\n {4}resources: \["configmaps"\]\n {4}verbs: \["patch"\]/,
+    /^The operator may not patch configmaps in namespace default\. Its role needs this rule:\n\n {2}- apiGroups: \[""\]\n {4}resources: \["configmaps"\]\n {4}verbs: \["patch","create"\]/,
   );
   assert.match(
     await saidOf({

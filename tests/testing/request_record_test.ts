@@ -10,14 +10,14 @@ test("RequestRecord appends each kind of request once, but no reviews", () => {
   const file = join(temporaryFolder(), "record");
   const request = { verb: "get", group: "", resource: "secrets" };
   const record = new RequestRecord(file);
-  record.add(request);
-  record.add({ ...request });
+  record.add(request, 200);
+  record.add({ ...request }, 200);
   record.add({
     verb: "create",
     group: "authorization.k8s.io",
     resource: "selfsubjectaccessreviews",
-  });
-  new RequestRecord(file).add({ ...request, namespace: "a" });
+  }, 201);
+  new RequestRecord(file).add({ ...request, namespace: "a" }, 200);
   assert.deepEqual(readRequests(file), [
     { ...request, namespace: undefined },
     { ...request, namespace: "a" },
@@ -51,12 +51,16 @@ test("withTestCluster records the requests of the operator alone", async () => {
       await client.create(ConfigMap, { metadata: { namespace, name: "a" } });
       await operatorClient.get(ConfigMap, { namespace, name: "a" });
       await operatorClient.list(ConfigMap, { namespace: "default" });
+      const metadata = { namespace, name: "b" };
+      await operatorClient.apply(ConfigMap, { metadata });
     },
   )();
   const request = { group: "", resource: "configmaps" };
   assert.deepEqual(readRequests(record), [
     { ...request, verb: "get", namespace: "*" },
     { ...request, verb: "list", namespace: "default" },
+    { ...request, verb: "patch", namespace: "*" },
+    { ...request, verb: "create", namespace: "*" },
   ]);
 });
 

@@ -354,6 +354,52 @@ test("streams of pods need the verb create as well as get", () =>
     assert.deepEqual(await answers("POST"), found);
   }));
 
+test("an apply and a PUT that create need the verb create, too", () =>
+  onServer(async (server) => {
+    const lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a";
+    const apply = async (name: string, query = "") => {
+      const path = `/api/v1/namespaces/default/configmaps/${name}`;
+      const { status, body } = await server.send(
+        "PATCH",
+        `${path}?fieldManager=ann${query}`,
+        { apiVersion: "v1", kind: "ConfigMap", metadata: { name } },
+        {
+          "impersonate-user": "ann",
+          "content-type": "application/apply-patch+yaml",
+        },
+      );
+      return status === 403 ? body.message : status;
+    };
+    const put = async () => {
+      const body = { metadata: { name: "a", namespace: "default" } };
+      const answer = await server.as("ann", "PUT", lease, body);
+      return answer.status === 403 ? answer.body.message : answer.status;
+    };
+    await server.send("POST", "/api/v1/namespaces/default/configmaps", {
+      metadata: { name: "present" },
+    });
+    const writes = [
+      { apiGroups: [""], resources: ["configmaps"], verbs: ["patch"] },
+      {
+        apiGroups: ["coordination.k8s.io"],
+        resources: ["leases"],
+        verbs: ["update"],
+      },
+    ];
+    await server.grant(writes, { name: "writes" });
+    assert.equal(await apply("present"), 200);
+    assert.equal(await apply("a"), 'configmaps "a" is forbidden: ');
+    assert.equal(
+      await apply("a", "&dryRun=All"),
+      'configmaps "a" is forbidden: ',
+    );
+    assert.equal(await put(), 'leases.coordination.k8s.io "a" is forbidden: ');
+    const creates = writes.map((rule) => ({ ...rule, verbs: ["create"] }));
+    await server.grant(creates, { name: "creates" });
+    assert.equal(await apply("a"), 201);
+    assert.equal(await put(), 201);
+  }));
+
 /** Counts the stored objects that are decoded during some work. */
 async function decodedDuring(work: () => Promise<unknown>): Promise<number> {
   const { parse } = StoredObject.prototype;
