@@ -313,8 +313,8 @@ export function differingPlaces(
 /**
  * Jumps of the clock by the time that passes at writes, but while the operator
  * is at rest: before the step of the write and, if time is skipped, also after
- * it, because something may then be due. Throttled time does not jump, so it
- * passes after the step, too.
+ * it, because something may then be due. Throttled time does not jump, and after
+ * the last step nothing would follow a jump, so that it passes there.
  */
 function jumpsAtRest(
   perturbations: readonly Perturbation[],
@@ -323,11 +323,14 @@ function jumpsAtRest(
   return perturbations.flatMap(({ do: what, write, ms = 0 }) => {
     const at = writesOf(reference).find(({ number }) => number === write);
     if (!SHIFTS.has(what) || at === undefined) return [];
-    const steps = Number(ms) > 0 ? [at.step, at.step + 1] : [at.step];
-    const jumps = steps.map((step) => ({ do: "clock", step, ms }));
-    return what === "clock"
-      ? jumps
-      : [{ do: what, step: at.step, ms }, ...jumps];
+    const { step } = at;
+    const isLast = step === reference.steps.length - 1;
+    const passes = Number(ms) > 0 && (what === "throttle" || isLast);
+    return [
+      ...passes ? [{ do: "throttle", step, ms }] : [],
+      { do: "clock", step, ms },
+      ...Number(ms) > 0 && !isLast ? [{ do: "clock", step: step + 1, ms }] : [],
+    ];
   });
 }
 

@@ -22,8 +22,9 @@ const apply = (title: string) => ({
   },
 });
 const PERIOD_MS = 1_500_000;
+const MAX_REPORTS = 4;
 
-/** Writes a report every 25 minutes, each into a ConfigMap of its own. */
+/** Writes a report every 25 minutes, four in all, each into its own ConfigMap. */
 function reports(
   cluster: OperatorCluster,
   { givesUp }: { readonly givesUp: boolean },
@@ -32,8 +33,8 @@ function reports(
   operator.register(Report, {
     async reconcile({ metadata, spec }, ctx) {
       const since = Date.parse(String(metadata.creationTimestamp));
-      const age = ctx.clock.wallTime() - since;
-      const written = Math.floor(age / PERIOD_MS);
+      const age = Math.max(ctx.clock.wallTime() - since, 0);
+      const written = Math.min(Math.floor(age / PERIOD_MS), MAX_REPORTS);
       for (let number = 0; number <= written; number++) {
         await ctx.apply(ConfigMap, {
           metadata: { name: `${metadata.name}-${number}` },
@@ -49,21 +50,26 @@ function reports(
   return operator;
 }
 
-async function titles(givesUp: boolean): Promise<readonly string[]> {
+async function titles(
+  plan: "throttle" | "clock",
+  givesUp: boolean,
+): Promise<readonly string[]> {
   const { findings } = await checkOperator({
     operator: (cluster) => reports(cluster, { givesUp }),
     workload: [apply("a")],
-    only: ["throttle"],
+    only: [plan],
   });
   return findings.map(({ title }) => title);
 }
 
-test("What is due within the hour of throttling is no finding", async () => {
-  assert.deepEqual(await titles(false), []);
-});
+for (const plan of ["throttle", "clock"] as const) {
+  test(`What is due in the time of ${plan} after the last step is no finding`, async () => {
+    assert.deepEqual(await titles(plan, false), []);
+  });
+}
 
 test("Work that is left out after an hour of throttling is found", async () => {
-  assert.deepEqual(await titles(true), [
+  assert.deepEqual(await titles("throttle", true), [
     'Report default/sample has another status.title after "apply Report default/sample"',
   ]);
 });
