@@ -20,7 +20,7 @@ type FieldNames<T> = T extends readonly (infer Item)[]
   : T extends object ? unknown extends T ? Record<never, never>
     : [keyof T] extends [never] ? Record<never, never>
     : {
-      readonly names?: keyof T;
+      readonly names?: `${Exclude<keyof T, symbol>}`;
       readonly inner?: {
         readonly [Name in keyof T]?: FieldNames<NonNullable<T[Name]>>;
       };

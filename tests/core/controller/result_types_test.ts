@@ -45,6 +45,12 @@ const right: readonly Reconcile[] = [
   ({ status }) => setStatus({ ...status, ready: 2 }),
   ({ spec }) => patchResource({ spec: { ...spec, size: 2 } }),
   () => patchResource({ metadata: { labels: { "a/b": "c" } } }),
+  // Names that are known only when it runs.
+  ({ metadata: { name } }) => patchStatus({ labels: { [name]: "x" } }),
+  ({ metadata: { name } }) => patchStatus({ labels: { [name]: null } }),
+  () => setStatus({ labels: Object.fromEntries([["a", "x"]]) }),
+  ({ metadata: { name } }) =>
+    patchResource({ metadata: { labels: { [name]: null } } }),
   () => patchResourceAndStatus({ spec: { size: 1 } }, { ready: 1 }),
   (): ReturnType<Reconcile> => {},
 ];
