@@ -314,14 +314,16 @@ export function statusError(
 function harmlessPart(
   { message = "", details }: Partial<Status>,
 ): Pick<Status, "message" | "details"> {
+  const part = (field?: string) => field?.split(/[^\w]/, 1)[0];
   const causes = details?.causes?.map(({ reason, field }) => ({
     reason,
-    field: field?.split(/[^\w]/, 1)[0],
+    field: part(field),
   }));
-  const named = (causes ?? []).map(({ reason, field }) =>
-    `${reason} in ${field}`
-  )
-    .join(", ");
+  const named = details?.causes?.map(({ reason, field, message }) =>
+    `${reason} in ${part(field)}${
+      message?.includes("field is immutable") ? ", which is immutable" : ""
+    }`
+  ).join(", ");
   return {
     message: HARMLESS.test(message)
       ? message

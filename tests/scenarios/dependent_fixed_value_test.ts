@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { ConfigMap, Service, StatefulSet } from "../../core/kinds/mod.ts";
+import {
+  ConfigMap,
+  Secret,
+  Service,
+  StatefulSet,
+} from "../../core/kinds/mod.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Kind } from "../../core/api/kind.ts";
 import { RoleBinding } from "../../core/kinds/rbac_v1.ts";
@@ -24,6 +29,11 @@ const FIXED = [
     "field is immutable when `immutable` is set",
     ConfigMap,
     (value: string) => ({ immutable: true, data: { value } }),
+  ],
+  [
+    "FieldValueForbidden in data, which is immutable",
+    Secret,
+    (value: string) => ({ immutable: true, stringData: { value } }),
   ],
   [
     "updates to statefulset spec for fields other than",
