@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import type { Duration } from "../core/api/duration.ts";
-import type { CheckReport } from "../testing/check_options.ts";
+import type { CheckOptions, CheckReport } from "../testing/check_options.ts";
 import { PLAN_KINDS } from "../testing/check/derive_plans.ts";
 import { readExamples } from "../testing/check/example_files.ts";
 import { startCheckWorkers } from "./check_workers.ts";
@@ -91,7 +91,8 @@ async function check(
   const { checkOperator } = await import("../testing/check/check_operator.ts");
   const name = textOf(flags, "export");
   const progress = progressText(terminal);
-  const report = await checkOperator({
+  const seed = countOf(flags, "seed");
+  const found = await checkOperator({
     operator: path,
     from: old,
     export: name,
@@ -101,7 +102,7 @@ async function check(
     exhaustive: flags["exhaustive"] === true,
     plans: countOf(flags, "plans"),
     budget: textOf(flags, "budget") as Duration | undefined,
-    seed: countOf(flags, "seed"),
+    seed,
     onProgress: progress.show,
     runner: (settings) =>
       startCheckWorkers(workers, {
@@ -111,30 +112,53 @@ async function check(
         export: name,
       }),
   }).finally(progress.end);
+  const report = withFlags(found, flags);
   const json = textOf(flags, "json");
   if (json === "-") terminal.out(`${JSON.stringify(report, undefined, 2)}\n`);
   else terminal.out(checkedText(report));
   if (json !== undefined && json !== "-") {
     await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   }
-  await writeTest(report, path, textOf(flags, "write-test"), terminal);
+  const settings = { seed, export: name, from, examples };
+  await writeTest(report, path, settings, flags, terminal);
   if (report.findings.length > 0) return 1;
   return hasRun(report) ? 0 : 2;
 }
 
+/** Adds what the plans depend on to the commands that run them again. */
+function withFlags(report: CheckReport, flags: FlagValues): CheckReport {
+  const given = ["examples", "export", "from"].flatMap((name) => {
+    const text = textOf(flags, name);
+    return text === undefined ? [] : [`--${name} ${text} `];
+  }).join("");
+  const findings = report.findings.map((finding) => ({
+    ...finding,
+    replay: finding.replay.replace("--replay", () => `${given}--replay`),
+  }));
+  return { ...report, findings };
+}
+
+/** Options of the check that a test which replays a plan needs as well. */
+type TestSettings = Pick<
+  CheckOptions,
+  "seed" | "export" | "from" | "examples"
+>;
+
 async function writeTest(
   report: CheckReport,
   path: string,
-  file: string | undefined,
+  settings: TestSettings,
+  flags: FlagValues,
   terminal: Terminal,
 ): Promise<void> {
+  const file = textOf(flags, "write-test");
   if (file === undefined) return;
   if (report.findings.length === 0) {
     terminal.say(`Nothing was found, so ${file} was not written.\n`);
     return;
   }
   const specifier = relative(dirname(resolve(file)), path);
-  const text = testFileText(report, specifier);
+  const text = testFileText(report, specifier, settings);
   await writeFile(file, text);
   terminal.say(`Wrote ${file}.\n`);
 }
@@ -315,7 +339,15 @@ export function progressText(
 export function testFileText(
   { findings }: CheckReport,
   specifier: string,
+  settings: TestSettings = {},
 ): string {
+  const lines = Object.entries(settings).filter(([, value]) =>
+    value !== undefined
+  ).map(([name, value]) =>
+    `\n  ${name}: ${
+      indented(JSON.stringify(value, undefined, 2), "  ").trim()
+    },`
+  );
   const path = specifier.startsWith(".") ? specifier : `./${specifier}`;
   const tests = findings.map(({ title, disturbance, plan, writes }) =>
     [
@@ -323,7 +355,7 @@ export function testFileText(
       ...writes.map((write) => `//   ${write}`),
       `test(${JSON.stringify(upper(title))}, async () => {`,
       "  const { findings } = await checkOperator({",
-      "    operator,",
+      "    ...options,",
       `    replay: ${JSON.stringify(plan)},`,
       "  });",
       "  assert.deepEqual(findings.map(({ title }) => title), []);",
@@ -335,7 +367,9 @@ import { checkOperator } from "@coracle/operator/testing";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const operator = new URL(${JSON.stringify(path)}, import.meta.url);
+const options = {
+  operator: new URL(${JSON.stringify(path)}, import.meta.url),${lines.join("")}
+};
 
 ${tests.join("\n\n")}
 `;

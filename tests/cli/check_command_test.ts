@@ -82,6 +82,31 @@ test("coracle check names the write at which a crash loses what was kept", async
   assert.match(again.out, /1 scenario with [1-9]\d* writes and [1-9]/);
 });
 
+test("The command that repeats a finding names the examples of the check", async () => {
+  const examples = writeText(
+    temporaryFolder(),
+    "keepers.yaml",
+    JSON.stringify({
+      apiVersion: "test.coracle.dev/v1",
+      kind: "Keeper",
+      metadata: { name: "other" },
+      spec: { size: 1 },
+    }),
+  );
+  const { out } = await check(
+    fixture("keeper.ts"),
+    ...["--examples", examples, "--only", "crash", "--plans", "5"],
+    ...["--workers", "1", "--json", "-"],
+  );
+  const { findings }: CheckReport = JSON.parse(out);
+  const [found] = findings;
+  assert.ok(found?.replay.includes(` --examples ${examples} --replay '`), out);
+  const args = found.replay.replaceAll("'", "").split(" ").slice(3);
+  const again = await check(...args);
+  assert.equal(again.code, 1, again.said);
+  assert.ok(again.out.toLowerCase().includes(found.title.toLowerCase()));
+});
+
 test("coracle check keeps to its budget, and says what it left out", async () => {
   const { code, out } = await check(
     fixture("keeper.ts"),
