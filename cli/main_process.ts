@@ -22,15 +22,37 @@ const TASK_VARIABLE = "CORACLE_MAIN_TASK";
 /** Time limit, in milliseconds, for loading a file that is only described. */
 const DESCRIBE_TIMEOUT_MS = 30_000;
 
-/** Task of this process; undefined if its main module is another file. */
+/** Interval of checks that the command still runs, in milliseconds. */
+const COMMAND_CHECK_MS = 500;
+
+/**
+ * Task of this process; undefined if its main module is another file. The
+ * process and its watcher end when the command does not run any longer.
+ */
 export function mainTask():
   | MainTask & { readonly answer?: string | undefined }
   | undefined {
   const text = process.env[TASK_VARIABLE];
   if (text === undefined) return undefined;
-  const task = JSON.parse(text);
+  const { command, ...task } = JSON.parse(text);
   // Processes that the file starts inherit the variable.
-  return resolve(task.file) === process.argv[1] ? task : undefined;
+  if (resolve(task.file) !== process.argv[1]) return undefined;
+  endWith(command, process.ppid);
+  return task;
+}
+
+/** Ends this process when a command ends, and its parent, if that is a watcher. */
+function endWith(command: number, parent: number): void {
+  setInterval(() => {
+    try {
+      process.kill(command, 0);
+    } catch {
+      // Nothing is left to stop in order: the API server has ended, too.
+      const isWatched = ![command, 1].includes(parent);
+      if (isWatched && process.ppid === parent) process.kill(parent, "SIGKILL");
+      process.kill(process.pid, "SIGKILL");
+    }
+  }, COMMAND_CHECK_MS).unref();
 }
 
 /**
@@ -74,7 +96,7 @@ export async function startMain(
     env: {
       ...process.env,
       ...options.env,
-      [TASK_VARIABLE]: JSON.stringify(task),
+      [TASK_VARIABLE]: JSON.stringify({ ...task, command: process.pid }),
     },
   });
 }

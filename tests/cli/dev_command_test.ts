@@ -429,6 +429,22 @@ test("coracle dev --watch that is ended twice leaves no process", async () => {
   }
 });
 
+test("coracle dev --watch that is killed leaves no process", async () => {
+  const { folder, kubeconfig } = places();
+  const file = operatorFile("export const operator = make;");
+  const dev = new Program(
+    coracle("dev", "--watch", "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(/Press Ctrl-C/);
+    // A process that is left would keep the output open.
+    await dev.end("SIGKILL");
+  } finally {
+    await dev.kill();
+  }
+});
+
 test("coracle dev --watch restarts a file, also after an error in it", async () => {
   const { folder, kubeconfig, isEmpty } = places();
   // A timer of the file, or a socket, must not keep it from being started.
