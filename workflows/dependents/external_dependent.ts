@@ -72,9 +72,13 @@ export interface ExternalDependentOptions<
   readonly update?:
     | ((desired: D, actual: R, primary: P, ctx: Context<P>) => Promise<R>)
     | undefined;
-  /** Deletes a resource. By default none is deleted. */
+  /**
+   * Deletes a resource. By default none is deleted. Where that takes time, it
+   * returns the resource as it is now, which then exists, for `deletedWhen` as
+   * well, until the source no longer has it; each run until then calls it again.
+   */
   readonly delete?:
-    | ((actual: R, primary: P, ctx: Context<P>) => Promise<void>)
+    | ((actual: R, primary: P, ctx: Context<P>) => Promise<R | void>)
     | undefined;
   /** Store for the ids of resources. By default ids are not stored. */
   readonly state?:
@@ -357,7 +361,8 @@ function externalResources<P extends KubernetesObject, D, R>(
   ) => {
     const { primary, ctx } = context;
     if (actual !== undefined) {
-      await deleteResource?.(actual, primary, ctx);
+      const left = await deleteResource?.(actual, primary, ctx);
+      if (left !== undefined) return source.ownExternalWrite?.(primary, left);
       source.ownExternalDelete?.(primary, actual);
     }
     await storeId(context, undefined);
@@ -384,9 +389,9 @@ function externalResources<P extends KubernetesObject, D, R>(
     },
     ...(desired !== undefined && deleteResource !== undefined && {
       async delete(primary: P, ctx: Context<P>) {
-        const found = [...await read(primary, ctx)];
+        const known = await read(primary, ctx);
         await attemptAll(
-          [found.map(([key, actual]) => () =>
+          [[...known].map(([key, actual]) => () =>
             deleteOne(actual, { primary, ctx, key })
           )],
           { signal: ctx.signal },
@@ -394,6 +399,7 @@ function externalResources<P extends KubernetesObject, D, R>(
         // Resources that were deleted before may still have a stored id.
         const ids = await state?.store.read(primary, ctx);
         for (const key of ids?.keys() ?? []) {
+          if (known.has(key)) continue;
           await deleteOne(undefined, { primary, ctx, key });
         }
       },

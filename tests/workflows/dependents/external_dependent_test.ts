@@ -3,14 +3,20 @@ import { test } from "node:test";
 import { z } from "zod";
 import { untyped } from "../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
+import { keyOf, keyText } from "../../../core/api/object_key.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
+import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import { pollingSource } from "../../../sources/mod.ts";
+import { VirtualClock, withTestCluster } from "../../../testing/mod.ts";
 import {
   externalBulkDependent,
   externalDependent,
   statusState,
 } from "../../../workflows/dependents/external_dependent.ts";
+import { isGone, Workflow } from "../../../workflows/mod.ts";
 import { gadget } from "../../support/source_context.ts";
 
 const Gadget = untyped({
@@ -179,6 +185,82 @@ test("externalDependent keeps the id of a resource whose deletion failed", async
   assert.equal(disks.all.size, 0);
   assert.equal(disks.ids.size, 0);
 });
+
+test("externalBulkDependent keeps the id of a resource until its deletion has ended", async () => {
+  const disks = new Disks();
+  const dependent = externalBulkDependent({
+    ...disks.options,
+    desired: () => new Map([["a", { size: 1 }], ["b", { size: 2 }]]),
+    delete: (disk: Disk) =>
+      disk.size === 2
+        ? Promise.resolve({ ...disk, size: 0 })
+        : disks.options.delete(disk),
+  });
+  const primary = gadget("a");
+  await dependent.reconcile(primary, disks.ctx);
+  await dependent.delete?.(primary, disks.ctx);
+  assert.deepEqual([...disks.ids], [["b", "disk-2"]]);
+  disks.all.clear();
+  await dependent.delete?.(primary, disks.ctx);
+  assert.equal(disks.ids.size, 0);
+});
+
+/** Disks whose deletion takes two polls, and the primary that waits for them. */
+const slow = { disks: new Map<string, number | undefined>(), deletions: 0 };
+
+test(
+  "A primary waits until an external resource is gone, where that is asked for",
+  withTestCluster({
+    clock: new VirtualClock(),
+    operator(options) {
+      const operator = new Operator(options);
+      const source = pollingSource<ConfigMap, string>({
+        name: "disks",
+        interval: "20s",
+        fetch: async ({ list }) => {
+          for (const [id, polls] of slow.disks) {
+            if (polls === 0) slow.disks.delete(id);
+            else if (polls !== undefined) slow.disks.set(id, polls - 1);
+          }
+          const [one] = (await list(ConfigMap)).filter(({ data }) => data);
+          return new Map(
+            one ? [[keyText(keyOf(one)), [...slow.disks.keys()]]] : [],
+          );
+        },
+      });
+      const disk = externalDependent<ConfigMap, string>({
+        source,
+        desired: () => "disk",
+        create(id) {
+          slow.disks.set(id, undefined);
+          return Promise.resolve(id);
+        },
+        delete(id) {
+          slow.deletions++;
+          slow.disks.set(id, slow.disks.get(id) ?? 2);
+          return Promise.resolve(id);
+        },
+      });
+      operator.register(ConfigMap, { reconcile() {} }, {
+        workflow: new Workflow<ConfigMap>()
+          .add("disk", disk, { deletedWhen: isGone }),
+        fieldSelector: "metadata.name=machine",
+      });
+      return operator;
+    },
+  }, async (cluster) => {
+    const { client, namespace } = cluster;
+    const key = { namespace, name: "machine" };
+    await client.create(ConfigMap, { metadata: key, data: { a: "b" } });
+    await cluster.until(() => slow.disks.size === 1);
+    await client.delete(ConfigMap, key);
+    await cluster.until(async () =>
+      await client.find(ConfigMap, key) === undefined
+    );
+    assert.equal(slow.disks.size, 0, "the finalizer was removed before");
+    assert.ok(slow.deletions > 0);
+  }),
+);
 
 test("externalBulkDependent removes ids whose resources are gone already", async () => {
   const disks = new Disks();
