@@ -141,7 +141,8 @@ export class Canary<P extends KubernetesObject> {
   }
 
   /**
-   * Wraps a reconciler so that canaries are handled here, not reconciled.
+   * Wraps a reconciler so that canaries are handled here, not reconciled. A
+   * workflow of the controller runs for canaries, too, unless it is `explicit`.
    *
    * @throws {TypeError} If the reconciler has no `cleanup`, which is needed to
    * detect deleted canaries.
