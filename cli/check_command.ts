@@ -119,7 +119,7 @@ async function check(
   if (json !== undefined && json !== "-") {
     await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   }
-  const settings = { seed, export: name, from, examples };
+  const settings = { seed, from, examples };
   await writeTest(report, path, settings, flags, terminal);
   if (report.findings.length > 0) return 1;
   return hasRun(report) ? 0 : 2;
@@ -139,10 +139,7 @@ function withFlags(report: CheckReport, flags: FlagValues): CheckReport {
 }
 
 /** Options of the check that a test which replays a plan needs as well. */
-type TestSettings = Pick<
-  CheckOptions,
-  "seed" | "export" | "from" | "examples"
->;
+type TestSettings = Pick<CheckOptions, "seed" | "from" | "examples">;
 
 async function writeTest(
   report: CheckReport,

@@ -100,7 +100,8 @@ test("The command that repeats a finding names the examples of the check", async
   );
   const { findings }: CheckReport = JSON.parse(out);
   const [found] = findings;
-  assert.ok(found?.replay.includes(` --examples ${examples} --replay '`), out);
+  assert.ok(found !== undefined, out);
+  assert.ok(found.replay.includes(` --examples ${examples} --replay '`), out);
   const args = found.replay.replaceAll("'", "").split(" ").slice(3);
   const again = await check(...args);
   assert.equal(again.code, 1, again.said);

@@ -178,12 +178,12 @@ test("A written test replays the plan of a finding on the operator's file", () =
 });
 
 test("A written test has the seed and the examples of the check", () => {
-  const examples = [{ kind: "Gadget" }];
-  const settings = { seed: 2, export: undefined, examples };
+  const examples = [{ kind: "Gadget", metadata: { name: "a" } }];
+  const settings = { seed: 2, from: undefined, examples };
   const text = testFileText(report({}, [FINDING]), "a.ts", settings);
   assert.match(text, /^ {2}seed: 2,\n {2}examples: \[\n {4}\{$/m);
   assert.match(text, /^ {4}\.\.\.options,$/m);
-  assert.doesNotMatch(text, /export:/);
+  assert.doesNotMatch(text, /from:/);
 });
 
 test("Progress is a bar on a terminal, and lines elsewhere", () => {
