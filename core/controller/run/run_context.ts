@@ -404,10 +404,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         !memory.isNeedless({ id, intent, subresource, cached }),
       request: (resolved, common) =>
         applyRequest(resolved, intent, { ...common, force: true }),
-      // An object has at most one controlling owner.
       repair: async (error) =>
-        placed.relation === "reference" && ApiError.is(error) &&
-        error.isInvalid && await this.#disown(kind, key),
+        !subresource && ApiError.is(error) && error.isInvalid &&
+        (placed.relation === "reference" || error.message.includes('"null"')) &&
+        await this.#repair(kind, key, { ...placed, error }),
       learn: (stored) => memory.learn({ id, intent, subresource }, stored),
     })).object;
   }
@@ -830,19 +830,23 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   /**
-   * Removes the reference to an earlier object with the name of the primary.
+   * Removes the reference to an earlier object with the name of the primary, as
+   * there is one controlling owner, or the fields that an apply empties.
    *
    * @returns Whether there was one.
    * @throws {Error} If another controller owns the object.
    */
-  async #disown<T extends KubernetesObject>(
+  async #repair<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
+    refused: Placed<object> & { readonly error: ApiError },
   ): Promise<boolean> {
     const { client, ownership } = this.#deps;
     const stored = await client.find(kind, key, { signal: this.signal });
-    const patch = stored &&
-      ownership.checkOwner(kind, stored, this.#run.primary);
+    const { emptiedFields } = await loadModule(import("./status_leftovers.ts"));
+    const patch = stored && (refused.relation === "reference" &&
+        ownership.checkOwner(kind, stored, this.#run.primary) ||
+      emptiedFields(stored, this.fieldManager, refused));
     if (patch === undefined) return false;
     await this.patch(kind, key, patch, { type: "json" });
     return true;

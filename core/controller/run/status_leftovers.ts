@@ -1,5 +1,7 @@
+import type { ApiError } from "../../api/api_error.ts";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../api/object.ts";
 import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
+import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { applyMergePatch, diffMergePatch } from "../../patch/merge_patch.ts";
 import type { OpenApiSchema } from "../../patch/schema.ts";
 import { mergeKeyedLists } from "./keyed_lists.ts";
@@ -19,7 +21,7 @@ export function statusLeftovers(
   manager: string,
 ): object | undefined {
   const { status = {} } = object as { readonly status?: unknown };
-  const { own, kept } = statusFields(
+  const { own, kept } = fieldsOf(
     object,
     (entry) => entry.manager === manager && entry.operation === "Update",
   );
@@ -45,7 +47,7 @@ export function statusPatch(
   },
 ): object {
   const { status = {} } = object as { readonly status?: unknown };
-  const { own, kept } = statusFields(
+  const { own, kept } = fieldsOf(
     object,
     (entry) => entry.manager === manager,
   );
@@ -53,6 +55,28 @@ export function statusPatch(
   const states = { given: others, current: others };
   const merged = mergeKeyedLists({ status: intent }, schema, states);
   return diffMergePatch({ status }, applyMergePatch(others, merged)) as object;
+}
+
+/** JSON Patch that removes the fields which an apply leaves null, as above. */
+export function emptiedFields(
+  object: KubernetesObject,
+  manager: string,
+  { error, intent }: { readonly error: ApiError; readonly intent: object },
+): readonly JsonPatchOperation[] | undefined {
+  const at = (from: unknown, path: readonly string[], prefix = "") =>
+    path.reduce((part, name) => Object(part)[prefix + name], from);
+  const isOwn = (entry: ManagedFieldsEntry) => entry.manager === manager;
+  const emptied = (error.details?.causes ?? [])
+    .map(({ field = "" }) => field.split(".")).filter((path) => {
+      const { kept } = fieldsOf(object, isOwn, `f:${path[0]}`);
+      return ["{}", "[]"].includes(JSON.stringify(at(intent, path))) &&
+        at(kept, path.slice(1), "f:") === undefined;
+    }).map((path) => ({ op: "remove", path: `/${path.join("/")}` }) as const);
+  const path = "/metadata/resourceVersion";
+  const value = object.metadata.resourceVersion;
+  return emptied.length === 0
+    ? undefined
+    : [{ op: "test", path, value }, ...emptied];
 }
 
 /**
@@ -63,14 +87,15 @@ interface Fields {
   [element: string]: Fields;
 }
 
-/** Status fields of selected entries of the managed fields, and of others. */
-function statusFields(
+/** Fields of a part of selected entries of the managed fields, and of others. */
+function fieldsOf(
   { metadata: { managedFields = [] } }: KubernetesObject,
   isOwn: (entry: ManagedFieldsEntry) => boolean,
+  part = "f:status",
 ): { readonly own: Fields; readonly kept: Fields } {
   const [own, kept]: [Fields, Fields] = [{}, {}];
   for (const entry of managedFields) {
-    const { "f:status": fields } = (entry.fieldsV1 ?? {}) as Fields;
+    const { [part]: fields } = (entry.fieldsV1 ?? {}) as Fields;
     if (fields !== undefined) addFields(isOwn(entry) ? own : kept, fields);
   }
   return { own, kept };
