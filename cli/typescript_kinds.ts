@@ -16,7 +16,13 @@ const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
  */
 export function typescriptKinds(definitions: readonly CrdManifest[]): string {
   const writer = new KindWriter();
-  for (const definition of definitions) writer.addDefinition(definition);
+  // A definition that is given twice counts once.
+  const byName = new Map(
+    definitions.map((
+      one,
+    ) => [`${one.spec.names.plural}.${one.spec.group}`, one]),
+  );
+  for (const definition of byName.values()) writer.addDefinition(definition);
   const code = writer.declarations.map((text) => `\n${text}`).join("");
   const imports = RESERVED.filter((name) =>
     name !== "Record" && new RegExp(`\\b${name}\\b`).test(code)
@@ -36,15 +42,17 @@ class KindWriter {
     // The storage version comes first, so that it gets the name.
     const served = versions.filter((version) => version.served !== false)
       .toSorted((a, b) => Number(b.storage) - Number(a.storage));
-    served.forEach((version, index) => {
-      const wanted = index === 0
+    let first: string | undefined;
+    for (const version of served) {
+      const wanted = first === undefined
         ? names.kind
-        : `${names.kind}${pascal(version.name)}`;
+        : `${first}${pascal(version.name)}`;
       const name = this.#newName(
         this.#names.has(wanted)
           ? `${pascal(group.split(".")[0] ?? "")}${wanted}`
           : wanted,
       );
+      first ??= name;
       const at = this.declarations.length;
       const schema: OpenApiSchema = version.schema?.openAPIV3Schema ??
         { "x-kubernetes-preserve-unknown-fields": true };
@@ -69,7 +77,7 @@ class KindWriter {
         `/** Kind ${names.kind} (${group}/${version.name}). */\n` +
           `export const ${name}: Kind<${name}> = {\n${fields.join("")}};\n`,
       );
-    });
+    }
   }
 
   /** Name that no other declaration has. */

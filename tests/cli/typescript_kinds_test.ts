@@ -127,18 +127,24 @@ test("typescriptKinds gives each declaration a name of its own", () => {
         group,
         scope: "Namespaced",
         names: { kind, plural: "boats" },
-        versions: [{
-          name: "v1",
+        versions: (group === "b.io" ? ["v1", "v2beta1"] : ["v1"]).map((
+          name,
+        ) => ({
+          name,
           served: true,
-          storage: true,
+          storage: name === "v1",
           schema: { openAPIV3Schema: schema },
-        }],
+        })),
       },
     })) as unknown as readonly CrdManifest[];
-  assert.deepEqual(
-    typescriptKinds(definitions).match(/(?<=export interface )\w+/g),
-    ["Boat", "BoatSpec", "BBoat", "BBoatSpec", "CBoatSpec", "CBoatSpecSpec"],
-  );
+  const names = ["Boat", "BoatSpec", "BBoat", "BBoatSpec"];
+  names.push("BBoatV2beta1", "BBoatV2beta1Spec", "CBoatSpec", "CBoatSpecSpec");
+  for (const given of [definitions, [...definitions, ...definitions]]) {
+    assert.deepEqual(
+      typescriptKinds(given).match(/(?<=export interface )\w+/g),
+      names,
+    );
+  }
 });
 
 /** Code of a kind whose spec has these properties. */
