@@ -271,7 +271,7 @@ export class Operator {
     try {
       await (this.#starting ??= this.#start());
     } catch (error) {
-      this.#failed = true;
+      this.#failed = error !== this.#ending.signal.reason;
       await this.stop();
       throw error;
     }
@@ -294,7 +294,10 @@ export class Operator {
       const stopped = new Promise<void>((resolve) =>
         this.#stopped.push(resolve)
       );
-      const started = this.start().then(() => stopped);
+      const started = this.start().catch((error: unknown) => {
+        // A stop during the start is an end like any other.
+        if (error !== this.#ending.signal.reason) throw error;
+      }).then(() => stopped);
       // The end of a simulated world must not leave this promise pending.
       await Promise.race([started, simulatedWorld()?.ended ?? started]);
     } finally {

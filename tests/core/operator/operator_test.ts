@@ -107,6 +107,24 @@ scenario(
 );
 
 scenario(
+  "A run that is stopped while it starts ends without an error",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, idle);
+    const done = operator.run();
+    await fixture.done(operator.stop());
+    await fixture.done(done);
+    assert.equal(stopsOf(fixture), 1);
+    const starting = operator.start();
+    const refused = assert.rejects(starting, /it was stopped/);
+    await fixture.done(operator.stop());
+    await refused;
+    await fixture.start(operator);
+    await fixture.done(operator.stop());
+  },
+);
+
+scenario(
   "A run leaves no listener of signals and no log of requests behind",
   async (fixture) => {
     const listeners = () =>
