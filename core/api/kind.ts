@@ -158,7 +158,8 @@ export function whyNoKeyOf(
   key: string,
 ): string | undefined {
   const isNamespaced = scope === "Namespaced";
-  if (scope === undefined || isNamespaced === key.includes("/")) return;
+  const isKey = isNamespaced ? /^[^/]+\/[^/]+$/ : /^[^/]+$/;
+  if (scope === undefined || isKey.test(key)) return;
   const form = isNamespaced ? "namespace/name" : "name";
   return `the key of a ${kind} is "${form}": received "${key}"`;
 }

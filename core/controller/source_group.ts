@@ -334,11 +334,14 @@ export class SourceGroup<P extends KubernetesObject> {
       },
       trigger: (key, event = NO_DETAIL) => {
         const text = typeof key === "string" ? key : keyText(key);
-        const error = isMisled ? undefined : whyNoKeyOf(primaryKind, text);
+        const error = whyNoKeyOf(primaryKind, text);
         if (error !== undefined) {
-          isMisled = true; // Once is enough.
           const fields = { source: source.name, error };
-          log.warn("An event source triggers what cannot exist", fields);
+          if (!isMisled) {
+            log.warn("An event source triggers what cannot exist", fields);
+          }
+          isMisled = true; // Once is enough.
+          return false;
         }
         return this.#started.has(source) &&
           this.#handler?.onTrigger(text, source.name, event) === true;

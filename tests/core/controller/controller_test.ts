@@ -37,5 +37,9 @@ test("Controller refuses to trigger a key that none of its primaries can have", 
       new Controller(Node, reconciler).trigger({ namespace: "b", name: "a" }),
     /the key of a Node is "name": received "b\/a"/,
   );
+  for (const key of ["", "a/b/c", "a/", "/a"]) {
+    assert.throws(() => new Controller(ConfigMap, reconciler).trigger(key));
+    assert.throws(() => new Controller(Node, reconciler).trigger(key));
+  }
   new Controller(Node, reconciler).trigger("a");
 });

@@ -116,7 +116,11 @@ for (
       stop: () => Promise.resolve(),
     }], deps as never);
     await group.start("all", HANDLER);
-    for (const key of [fits, misfit, fits, misfit]) contexts[0]?.trigger(key);
+    const keys = [fits, misfit, fits, misfit, "a/b/c", "", "/", "a/", "/a"];
+    assert.deepEqual(
+      keys.map((key) => contexts[0]?.trigger(key)),
+      keys.map((key) => key === fits),
+    );
     const error = `the key of a Gadget is "${form}": received "${misfit}"`;
     assert.deepEqual(said, [{ source: "pushes", error }]);
   });
