@@ -54,7 +54,7 @@ import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import { lazyApplyMemory, type RunDeps } from "./run/run_context.ts";
-import type { RunAbortedError } from "./run/run.ts";
+import type { AbortCause, RunAbortedError } from "./run/run.ts";
 import {
   EndlessRuns,
   FailureEvents,
@@ -345,9 +345,9 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#parts?.processor.whenIdle() ?? Promise.resolve();
   }
 
-  /** Aborts all runs because the operator stops. */
-  abort(): void {
-    this.#parts?.processor.abortAll("shutdown");
+  /** Aborts all runs, by default because the operator stops. */
+  abort(cause: AbortCause = "shutdown"): void {
+    this.#parts?.processor.abortAll(cause);
   }
 
   /** Stops the controller. Runs that are still in progress are not awaited. */

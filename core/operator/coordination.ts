@@ -158,7 +158,7 @@ export class Coordination {
         }
       },
       onLost() {
-        for (const controller of controllers()) controller.abort();
+        for (const controller of controllers()) controller.abort("shard");
       },
     });
   }

@@ -108,6 +108,40 @@ test("The Lease of an operator is kept while any of its controllers runs an obje
     assert.deepEqual(calls, ["start a", "start b", "stop a", "stop b"]);
   }));
 
+test("A replica that cannot renew its membership aborts its runs for its shard", () =>
+  atDistance(async (surroundings) => {
+    const process = new DistantProcess(surroundings);
+    const aborts: unknown[] = [];
+    const controller = {
+      runningKeys: [],
+      abort: (cause: unknown) => void aborts.push(cause),
+      acquireShard() {},
+      releaseShard: () => Promise.resolve(),
+    } as unknown as ManagedController;
+    const coordination = new Coordination({
+      leaderElection: undefined,
+      sharding: resolveOptions(LOCK, LEADER_ELECTION_OPTIONS),
+      client: process.client,
+      clock: process.clock,
+      random: () => 0.5,
+      log: silentLogger,
+      syncTimeout: 120_000,
+      startErrors: "fail",
+      controllers: () => [controller],
+    });
+    const started = coordination.start();
+    await surroundings.clock.advance(5_000);
+    await started;
+    assert.deepEqual(aborts, []);
+    process.way = { there: undefined, back: undefined };
+    await surroundings.clock.advance(15_000);
+    assert.deepEqual(aborts, ["shard"]);
+    process.way = GOOD_WAY;
+    const stopped = coordination.stop();
+    await surroundings.clock.advance(11_000);
+    await stopped;
+  }));
+
 test("A replica hands objects over only when its pending writes have ended", () =>
   atDistance(async (surroundings) => {
     const { clock, server } = surroundings;
