@@ -41,10 +41,10 @@ export function authenticate(
 ): Middleware {
   const identify = identifier(impersonate);
   return (next) => async (request) => {
-    let credential = await credentials.current();
+    let credential = await credentials.current(request.signal);
     let response = await next(identify(request, credential));
     if (response.status === 401) {
-      const renewed = await credentials.refresh(credential);
+      const renewed = await credentials.refresh(credential, request.signal);
       if (renewed !== credential) {
         await response.cancel();
         credential = renewed;
@@ -74,14 +74,14 @@ export function authenticateStream(
         throw error.withBody(hidden(error.body, credential));
       }
     };
-    const credential = await credentials.current();
+    const credential = await credentials.current(request.signal);
     try {
       return await open(credential);
     } catch (error) {
       if (!(error instanceof StreamRefusedError) || error.status !== 401) {
         throw error;
       }
-      const renewed = await credentials.refresh(credential);
+      const renewed = await credentials.refresh(credential, request.signal);
       if (renewed === credential) throw error;
       return await open(renewed);
     }

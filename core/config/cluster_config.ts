@@ -16,13 +16,13 @@ export interface Credential {
 
 /** Source of credentials that change while the process runs. */
 export interface CredentialSource {
-  /** Returns the current credential; called for every request. */
-  current(): Promise<Credential>;
+  /** Returns the current credential; called for every request, with its signal. */
+  current(signal?: AbortSignal): Promise<Credential>;
   /**
    * Renews a credential that the server refused with 401; returns the same
    * credential if there is no newer one.
    */
-  refresh(refused: Credential): Promise<Credential>;
+  refresh(refused: Credential, signal?: AbortSignal): Promise<Credential>;
 }
 
 /** User to impersonate in requests. */

@@ -6,6 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Clock } from "../clock.ts";
+import { abortable } from "../signals.ts";
 import type { Credential, CredentialSource } from "./cluster_config.ts";
 import {
   fieldText,
@@ -46,13 +47,13 @@ export class ExecCredentials implements CredentialSource {
     this.#deps = deps;
   }
 
-  async current(): Promise<Credential> {
+  async current(signal?: AbortSignal): Promise<Credential> {
     const cached = this.#cached;
     const now = this.#deps.clock.wallTime();
-    if (cached === undefined) return await this.#renew();
+    if (cached === undefined) return await this.#renew(signal);
     if (now < this.#staleAt) return cached.credential;
     try {
-      return await this.#renew();
+      return await this.#renew(signal);
     } catch (error) {
       // The current credential is used until it expires.
       const later = this.#deps.clock.wallTime();
@@ -62,17 +63,22 @@ export class ExecCredentials implements CredentialSource {
     }
   }
 
-  async refresh(refused: Credential): Promise<Credential> {
+  async refresh(
+    refused: Credential,
+    signal?: AbortSignal,
+  ): Promise<Credential> {
     const cached = this.#cached?.credential;
     return cached !== undefined && cached !== refused
       ? cached
-      : await this.#renew();
+      : await this.#renew(signal);
   }
 
-  #renew(): Promise<Credential> {
-    return this.#running ??= this.#run().finally(() => {
+  /** Waits for a run of the plugin, which serves other requests as well. */
+  #renew(signal?: AbortSignal): Promise<Credential> {
+    const running = this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
+    return signal === undefined ? running : abortable(running, signal);
   }
 
   async #run(): Promise<Credential> {

@@ -7,12 +7,14 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../../apiserver/certificates.ts";
+import { Client } from "../../../core/client/client.ts";
 import {
   type CredentialSource,
   credentialSource,
 } from "../../../core/config/cluster_config.ts";
 import { ExecCredentials } from "../../../core/config/exec_credentials.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { until } from "../../support/until.ts";
@@ -372,6 +374,29 @@ test("An exec plugin that hangs is killed after a minute, with its children", as
   } finally {
     for (const id of left) process.kill(Number(id), "SIGKILL");
   }
+});
+
+test("The signal of a request ends its wait for an exec plugin, not the plugin", async () => {
+  const go = join(FOLDER, "go");
+  const { source, runs } = await plugin(
+    `until [ -e ${go} ]; do sleep 0.01; done
+echo '{"apiVersion":"${VERSION}","kind":"ExecCredential","status":{"token":"late"}}'`,
+  );
+  const controller = new AbortController();
+  const client = new Client({
+    server: "https://127.0.0.1:1",
+    credentials: source,
+  });
+  const listed = client.list(ConfigMap, { signal: controller.signal });
+  await until("it runs", () => runs().length === 1);
+  const others = source.current();
+  controller.abort(new Error("enough"));
+  await assert.rejects(listed, /enough/);
+  await assert.rejects(source.refresh({}, controller.signal), /enough/);
+  writeText(FOLDER, "go", "");
+  assert.equal((await others).token, "late");
+  assert.equal(runs().length, 1);
+  await client.close();
 });
 
 test("An exec plugin that is not installed is reported with its hint", async () => {
