@@ -399,8 +399,11 @@ function isInRange(value: unknown, type: OptionType): boolean {
     case "duration":
       return isDuration(value);
     case "bytes":
-      parseByteSize(value as string | number);
-      return true;
+      try {
+        return parseByteSize(value as string | number) > 0;
+      } catch {
+        return false;
+      }
     case "number":
       return !Number.isNaN(value);
     case "positive":

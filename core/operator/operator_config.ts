@@ -178,7 +178,7 @@ async function parseFile(file: string): Promise<unknown> {
     content = await readFile(file, "utf8");
   } catch (error) {
     throw new Error(
-      `Cannot read the configuration: ${(error as Error).message}`,
+      `Cannot read the configuration ${file}: ${(error as Error).message}`,
       { cause: error },
     );
   }

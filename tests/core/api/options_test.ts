@@ -50,6 +50,11 @@ const RULES: readonly (readonly [
   ["positive", [0.5, Infinity], [[0, "a number above 0: received 0"]]],
   ["count", [1], [[0, "a whole number from 1: received 0"], [1.5, "1.5"]]],
   ["size", [0], [[-1, "a whole number from 0: received -1"], ["1", "string"]]],
+  ["bytes", [1, "96MiB", "1Gi"], [
+    ["96MiBs", 'text like "96MiB", "1Gi", "500M": received "96MiBs"'],
+    [0, "received 0"],
+    ["0", 'received "0"'],
+  ]],
   ["port", [0, 65_535], [[65_536, "a whole number from 0 to 65535"]]],
   ["duration", [0, "10s"], [
     [-1, "zero or more milliseconds"],

@@ -252,6 +252,14 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
     /of the environment: "CORACLE_OPERATOR_SHUTDOWN_GRACE" must be a duration/,
   );
   await assert.rejects(
+    load(undefined, { CORACLE_OPERATOR_CACHE_BUDGET: "much" }),
+    /of the environment: "CORACLE_OPERATOR_CACHE_BUDGET" must be .*: received "much"/,
+  );
+  await assert.rejects(
+    loadOperatorConfig({ file: "/", environment: {} }),
+    /^Error: Cannot read the configuration \/: /,
+  );
+  await assert.rejects(
     load(undefined, { CORACLE_OPERATOR_SHUTDOWN_GRASE: "1s" }),
     /did you mean CORACLE_OPERATOR_SHUTDOWN_GRACE/,
   );
