@@ -33,7 +33,7 @@ export async function managedKinds(list: string): Promise<readonly Kind[]> {
     const kind = kinds.get(name);
     if (kind !== undefined) return kind;
     throw new UsageError(
-      `Cannot run manifests: --manages takes kinds of @coracle/operator/kinds: received "${name}"${
+      `Cannot use --manages: it takes kinds of @coracle/operator/kinds: received "${name}"${
         suggestion(name, [...kinds.keys()])
       }`,
     );

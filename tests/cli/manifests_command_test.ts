@@ -294,6 +294,8 @@ test("coracle manifests assumes nothing of a kind that --manages names", async (
   const { code, said } = await manifests(file(), "--manages=Namespace");
   assert.equal(code, 0);
   assert.doesNotMatch(said, assumed);
+  const { said: refused } = await manifests(file(), "--manages=Foo");
+  assert.match(refused, /^Cannot use --manages: it takes kinds of .*"Foo"/);
 });
 
 test("coracle manifests rejects a record that is another file", async () => {
