@@ -355,6 +355,12 @@ function foreignNote(
   return note("disturbance", `someone else: ${change} ${object}`, moment);
 }
 
+/** Fields of the log line of a failed run. */
+interface LoggedFailure {
+  readonly object: string;
+  readonly error: unknown;
+}
+
 function tracedEntry(
   entry: Exclude<WorldEntry, { type: "actor" }>,
   moment: Moment,
@@ -373,6 +379,12 @@ function tracedEntry(
       return note("start", `incarnation ${entry.incarnation}`, moment);
     case "rejection":
       return note("rejection", entry.message, moment);
+    case "log": {
+      if (!entry.message.startsWith("Run failed")) return undefined;
+      const { object, error } = JSON.parse(entry.fields) as LoggedFailure;
+      const [line] = String(error).split("\n", 1);
+      return note("failed", `${object}: ${line}`, moment);
+    }
     case "external": {
       const { method, url, body } = entry;
       const sent = body === undefined ? "" : ` ${body.slice(0, 200)}`;

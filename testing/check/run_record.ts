@@ -48,7 +48,7 @@ export interface TracedEvent extends TracedObject {
 /** Note about an incident in a run, such as a start or a kill. */
 export interface TracedNote {
   readonly type: "note";
-  /** Kind of the note: `kill`, `exit`, `start`, `step`, `disturbance`, `refused`, `rejection`, `external`, `change`. */
+  /** Kind of the note: `kill`, `exit`, `start`, `step`, `disturbance`, `refused`, `rejection`, `failed`, `external`, `change`. */
   readonly what: string;
   readonly text: string;
   /** Body of a request outside the cluster. */

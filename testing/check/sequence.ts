@@ -9,6 +9,9 @@ import { type RunRecord, type TraceEntry, writeText } from "./run_record.ts";
 const BEFORE = 8;
 const AFTER = 24;
 
+/** Notes of which one stands for several in a row. */
+const REPEATED = ["external", "failed"];
+
 /** Entries to show: around the first disturbance, or the last ones. */
 function shownEntries(run: RunRecord): readonly TraceEntry[] {
   const trace = withoutRepeats(run.trace);
@@ -17,13 +20,13 @@ function shownEntries(run: RunRecord): readonly TraceEntry[] {
   return trace.slice(Math.max(first - BEFORE, 0), first + AFTER);
 }
 
-/** Entries with one for the same requests in a row, such as those of a poll. */
+/** Entries with one for the same in a row, such as those of a poll or of retries. */
 function withoutRepeats(trace: readonly TraceEntry[]): readonly TraceEntry[] {
   const kept: TraceEntry[] = [];
   let first: TraceEntry | undefined;
   for (const entry of trace) {
     if (
-      first?.type === "note" && first.what === "external" &&
+      first?.type === "note" && REPEATED.includes(first.what) &&
       entry.type === "note" && entry.text === first.text
     ) {
       const text = `${first.text}, again until ${seconds(entry)} s`;
