@@ -26,7 +26,10 @@ export interface SystemMemory {
 
 /** Memory as the system reports it. */
 export const SYSTEM: SystemMemory = {
-  total: totalmem(),
+  // Deno asks for a permission, which a program with a client alone may lack.
+  get total() {
+    return totalmem();
+  },
   readFile(path) {
     try {
       return readFileSync(path, "utf8");

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { totalmem } from "node:os";
 import { test } from "node:test";
 import { silentLogger } from "../../../core/logger.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import {
   operatorBudget,
+  SYSTEM,
   type SystemMemory,
 } from "../../../core/operator/process_memory.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
@@ -35,6 +37,11 @@ const V2 = {
 };
 const reading = (files: Readonly<Record<string, string>>) => ({
   readFile: (path: string) => files[path],
+});
+
+test("The memory of the machine is asked for by an operator, not by an import", () => {
+  const { get } = Object.getOwnPropertyDescriptor(SYSTEM, "total") ?? {};
+  assert.equal(get?.call(SYSTEM), totalmem());
 });
 
 test("Caches of an operator respect the memory limit of the control group", () => {
