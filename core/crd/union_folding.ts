@@ -44,7 +44,10 @@ export function foldUnion(
   const types = [...new Set(branches.map(typeWordOf))];
   const [type] = types;
   if (types.length === 1 && type !== undefined && SCALARS.has(type)) {
-    if (values !== undefined) return literals(type, values);
+    if (values !== undefined) {
+      const whole = type === "boolean" && values.length === 2;
+      return whole ? { type } : { type, enum: values };
+    }
     return sameType(type, branches, keyword);
   }
   if (types.every((word) => INT_OR_STRING.has(word))) {
@@ -86,11 +89,6 @@ function enumOf(
   return lists.every((list) => list !== undefined)
     ? [...new Set(lists.flat())]
     : undefined;
-}
-
-function literals(type: string, values: readonly unknown[]): SchemaDraft {
-  const whole = type === "boolean" && values.length === 2;
-  return whole ? { type } : { type, enum: values };
 }
 
 /** Union of one type; a branch without conditions allows the whole type. */

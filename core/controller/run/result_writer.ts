@@ -1,6 +1,6 @@
 import { loadModule } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
-import { type Kind, kindText } from "../../api/kind.ts";
+import { kindText } from "../../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../api/object.ts";
 import { keyOf, keyText } from "../../api/object_key.ts";
 import { isExplainedBy } from "../../cache/informer/explained_change.ts";
@@ -72,7 +72,8 @@ export class ResultWriter<P extends KubernetesObject> {
 
   constructor(deps: ResultWriterDeps<P>) {
     this.#deps = deps;
-    this.#observes = hasObservedGeneration(deps.runDeps.kind);
+    const { properties = {} } = statusSchemaOf(deps.runDeps.kind) ?? {};
+    this.#observes = Object.hasOwn(properties, OBSERVED);
   }
 
   /** Whether there is something to write after a successful run. */
@@ -378,11 +379,6 @@ async function leftoversOf(
 
 function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
   return loadModule(import("./status_leftovers.ts"));
-}
-
-/** Whether the status of a kind has a field for the observed generation. */
-function hasObservedGeneration(kind: Kind): boolean {
-  return Object.hasOwn(statusSchemaOf(kind)?.properties ?? {}, OBSERVED);
 }
 
 /** Observed generation in the status of an object, if the cache keeps it. */

@@ -6,7 +6,6 @@ import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
 import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
-import { LatestMap } from "../latest_map.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /**
@@ -73,8 +72,6 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
 
 /** Maximum number of writes of a run that are listed. */
 const MAX_WRITES = 20;
-/** Number of objects whose writes by a run are counted, each with its verb. */
-const MAX_COUNTS = 1_000;
 
 /** Write of a run. */
 export interface RunWrite {
@@ -152,7 +149,7 @@ export class Run<P extends KubernetesObject> {
   pause = 0;
   #objectKey: ObjectKey | undefined;
   #writes: RunWrite[] | undefined;
-  #counts: LatestMap<number> | undefined;
+  #counts: Map<string, number> | undefined;
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
   #interruptedBy: RunCause | undefined;
@@ -209,15 +206,12 @@ export class Run<P extends KubernetesObject> {
       this.#writes = [write];
       return 0;
     }
-    if (this.#counts === undefined) {
-      const [first = write] = this.#writes;
-      this.#counts = new LatestMap(MAX_COUNTS);
-      this.#counts.set(writeId(first), 1);
-    }
+    const [first = write] = this.#writes;
+    const counts = this.#counts ??= new Map([[writeId(first), 1]]);
     if (this.#writes.length < MAX_WRITES) this.#writes.push(write);
     const id = writeId(write);
-    const earlier = this.#counts.get(id) ?? 0;
-    this.#counts.set(id, earlier + 1);
+    const earlier = counts.get(id) ?? 0;
+    counts.set(id, earlier + 1);
     return earlier;
   }
 

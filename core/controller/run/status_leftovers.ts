@@ -47,10 +47,7 @@ export function statusPatch(
   },
 ): object {
   const { status = {} } = object as { readonly status?: unknown };
-  const { own, kept } = fieldsOf(
-    object,
-    (entry) => entry.manager === manager,
-  );
+  const { own, kept } = fieldsOf(object, (entry) => entry.manager === manager);
   const others = { status: without(status, own, kept) };
   const states = { given: others, current: others };
   const merged = mergeKeyedLists({ status: intent }, schema, states);
