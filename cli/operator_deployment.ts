@@ -92,6 +92,22 @@ function containerProbes(
   };
 }
 
+/** Time for the end of a stop, after the grace period of the runs. */
+const STOP_SECONDS = 20;
+/** Time that the kubelet gives a pod by default. */
+const DEFAULT_SECONDS = 30;
+
+/** Time until the kubelet kills the pod, if the default is too short for a stop. */
+function podGrace(
+  operators: readonly OperatorDescription[],
+): { readonly terminationGracePeriodSeconds?: number } {
+  const graces = operators.map(({ settings }) => settings.shutdownGrace ?? 0);
+  const seconds = Math.ceil(Math.max(...graces) / 1_000) + STOP_SECONDS;
+  return seconds > DEFAULT_SECONDS
+    ? { terminationGracePeriodSeconds: seconds }
+    : {};
+}
+
 /** Deployment of operators that run in one process. */
 export function operatorDeployment(
   { name, namespace, image, operators, ...more }: {
@@ -126,6 +142,7 @@ export function operatorDeployment(
         spec: {
           serviceAccountName: more.account ?? name,
           securityContext: podSecurityContext,
+          ...podGrace(operators),
           ...more.pod,
           containers: [{
             name: "operator",

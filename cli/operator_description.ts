@@ -52,13 +52,15 @@ function plainController(
 function plainSettings(
   settings: OperatorHandle["settings"],
 ): OperatorHandle["settings"] {
-  const { namespaces, leaderElection, sharding, probes } = settings;
+  const { namespaces, leaderElection, sharding, probes, shutdownGrace } =
+    settings;
   const lease = (options: typeof leaderElection) =>
     options && { name: options.name, namespace: options.namespace };
   return {
     namespaces,
     leaderElection: lease(leaderElection),
     sharding: lease(sharding),
+    shutdownGrace,
     probes: probes &&
       { port: probes.port, host: probes.host, debug: probes.debug },
   };

@@ -37,6 +37,8 @@ export interface OperatorHandle {
     readonly leaderElection?: LeaderElectionOptions | undefined;
     /** Options of the sharding, for the Leases of the replicas. */
     readonly sharding?: LeaderElectionOptions | undefined;
+    /** Grace period of its stop, in milliseconds. */
+    readonly shutdownGrace?: number | undefined;
     /** Options of the server of the probes. */
     readonly probes?:
       | {

@@ -486,6 +486,22 @@ test("coracle manifests replaces the pod first unless all operators share object
   assert.equal(await strategyOf(leading, sharded), undefined);
 });
 
+test("coracle manifests gives the pod time for the longest stop of its operators", async () => {
+  const secondsOf = async (...options: readonly string[]) => {
+    const [first = "", ...more] = options.map((one) =>
+      boats(one, "operator.register(Boat, { reconcile });")
+    );
+    const { found } = await manifests(first, ...more);
+    const { template } = found.at(-1)?.spec as {
+      template: { spec: { terminationGracePeriodSeconds?: number } };
+    };
+    return template.spec.terminationGracePeriodSeconds;
+  };
+  const long = '{ shutdownGrace: "90.5s" }';
+  assert.equal(await secondsOf("", '{ shutdownGrace: "1s" }'), undefined);
+  assert.equal(await secondsOf(long, ""), 111);
+});
+
 const DIGEST = `sha256:${"0a".repeat(32)}`;
 
 const imageFile = () => boats("{}", "operator.register(Boat, { reconcile });");
