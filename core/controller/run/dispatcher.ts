@@ -112,8 +112,13 @@ export class Dispatcher<P extends KubernetesObject> {
    * have been suspended until its lease expired.
    */
   #checkAfterWait(run: Run<P>): void {
-    if (!this.#deps.mayRun()) run.abort("leadership");
+    this.#abortWithoutLease(run);
     run.throwIfAborted();
+  }
+
+  /** Aborts a run before its replica has noticed that its lease is lost. */
+  #abortWithoutLease(run: Run<P>): void {
+    if (!this.#deps.mayRun()) run.abort("leadership");
   }
 
   #step(run: Run<P>): RunResult | Promise<RunResult> {
@@ -169,6 +174,7 @@ export class Dispatcher<P extends KubernetesObject> {
       result = await this.#callCleanup({ run, context });
     } catch (error) {
       await context.endWrites()?.catch(() => {}); // Reported by it.
+      this.#abortWithoutLease(run);
       throw error;
     }
     await context.endWrites();
@@ -298,6 +304,7 @@ export class Dispatcher<P extends KubernetesObject> {
     const { reconciler, runDeps: { log } } = this.#deps;
     const { run, context, primary } = active;
     await context.endWrites()?.catch(() => {}); // Reported by it.
+    this.#abortWithoutLease(run);
     const aborted = run.aborted !== undefined && run.aborted !== "timeout";
     if (reconciler.onError === undefined || aborted) return failure(error);
     let result: ReconcileResult | void;

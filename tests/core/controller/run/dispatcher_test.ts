@@ -129,6 +129,36 @@ test("Dispatcher does not reconcile if its lease expired while it wrote or read"
   assert.equal(reconciled, 1);
 });
 
+test("Dispatcher aborts a run that fails when its lease has expired", async () => {
+  let isHeld = true;
+  let handled = 0;
+  const fails = () => {
+    isHeld = false;
+    throw new Error("this replica is not the leader");
+  };
+  const reconciler = {
+    reconcile: fails,
+    cleanup: fails,
+    onError: () => void handled++,
+  };
+  const metadata = {
+    ...GADGET.metadata,
+    deletionTimestamp: "2026-01-01T00:00:00Z",
+    finalizers: ["example.com/finalizer"],
+  };
+  for (const primary of [GADGET, { metadata }]) {
+    isHeld = true;
+    const parts = { primary, usesFinalizer: primary !== GADGET };
+    const { run, result } = dispatched(reconciler, {
+      ...parts,
+      mayRun: () => isHeld,
+    });
+    assert.equal((await result).end.type, "failed");
+    assert.equal(run.aborted, "leadership");
+  }
+  assert.equal(handled, 0);
+});
+
 test("Dispatcher pauses an object with the annotation, unless it is deleted", async () => {
   const primary = {
     metadata: {
