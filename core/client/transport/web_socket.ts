@@ -128,7 +128,7 @@ class WebSocketStream implements OpenStream {
   /** Promise that resolves once the connection is open. */
   readonly opened: Promise<void>;
   readonly #socket: WebSocket;
-  readonly #messages: ChunkQueue;
+  readonly messages: ChunkQueue;
   readonly ended: Promise<void>;
   readonly #heartbeat: ReturnType<typeof setInterval>;
   #failure: unknown;
@@ -136,7 +136,7 @@ class WebSocketStream implements OpenStream {
 
   constructor(socket: WebSocket, origin: string) {
     this.#socket = socket;
-    this.#messages = new ChunkQueue({
+    this.messages = new ChunkQueue({
       pause: () => socket.pause(),
       resume: () => socket.resume(),
       leave: () => void this.abort(undefined),
@@ -166,24 +166,20 @@ class WebSocketStream implements OpenStream {
         if (code === 1006) {
           this.#failure ??= connectionError(origin, "an abnormal end");
         }
-        if (this.#failure === undefined) this.#messages.end();
-        else this.#messages.fail(this.#failure);
+        if (this.#failure === undefined) this.messages.end();
+        else this.messages.fail(this.#failure);
         resolve();
       });
     });
     socket.on("message", (data) => {
       this.#received = true;
-      this.#messages.push(bytesOf(data));
+      this.messages.push(bytesOf(data));
     });
     socket.on("pong", () => this.#received = true);
   }
 
   get protocol(): string {
     return this.#socket.protocol;
-  }
-
-  get messages(): AsyncIterable<Uint8Array> {
-    return this.#messages;
   }
 
   send(message: Uint8Array): Promise<void> {
@@ -198,7 +194,7 @@ class WebSocketStream implements OpenStream {
   async close(code = 1000, reason = ""): Promise<void> {
     this.#socket.close(code, reason);
     // The close frame is only read after all messages before it.
-    this.#messages.end();
+    this.messages.end();
     if (this.#socket.isPaused) this.#socket.resume();
     await this.ended;
   }
