@@ -406,7 +406,15 @@ export class DependentResource<
       object: keyText(key),
     });
     await this.#delete(actual, key, ctx);
-    return await this.#apply(intent, ctx, { create: true });
+    return await this.#apply(intent, ctx, { create: true }).catch((cause) => {
+      if (!ApiError.is(cause) || !cause.isConflict) throw cause;
+      throw new Error(
+        `Cannot recreate ${this.#kind.kind} ${
+          keyText(key)
+        }: it still exists, as when finalizers keep it`,
+        { cause },
+      );
+    });
   }
 
   #apply(

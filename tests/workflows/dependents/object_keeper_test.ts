@@ -221,6 +221,25 @@ test("DependentResource takes over no object of others while it recreates", asyn
   });
 });
 
+test("DependentResource says that an object it recreates still exists", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new DependentResource(ConfigMap, maps.source(true), {
+    recreate: true,
+  });
+  await ensure(keeper, "m", ctx);
+  maps.spoil("m");
+  const answers = [
+    new ApiError("field is immutable", { status: 422, reason: "Invalid" }),
+    new ApiError("it was modified", { status: 409, reason: "Conflict" }),
+  ];
+  ctx.apply = () => Promise.reject(answers.shift());
+  await assert.rejects(
+    ensure(keeper, "m", ctx),
+    /^Error: Cannot recreate ConfigMap default\/m: it still exists, as when /,
+  );
+});
+
 test("DependentResource recreates only for an immutable field, if it may", async () => {
   for (
     const [recreate, message] of [
