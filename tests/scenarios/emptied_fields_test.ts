@@ -23,7 +23,7 @@ const Boat = defineKind({
 });
 
 test(
-  "ctx.apply empties maps and lists of a custom resource, and leaves those of others",
+  "ctx.apply empties a map of a custom resource, and leaves entries of others",
   withTestCluster({
     kinds: [Boat],
     clock: new VirtualClock(),
