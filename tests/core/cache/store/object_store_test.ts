@@ -166,6 +166,15 @@ test("ObjectStore returns the objects that a relist did not show, unless newer",
   assert.deepEqual([...store.keys()].map(keyText).sort(), ["a", "c"]);
 });
 
+test("ObjectStore keeps what a relist has shown before the store grew in it", () => {
+  const store = podStore();
+  const names = Array.from({ length: 200 }, (_, i) => `pod-${i}`);
+  for (const name of names.slice(0, 60)) put(store, pod({ name }));
+  store.beginRelist();
+  for (const name of names.slice(1)) put(store, pod({ name }));
+  assert.deepEqual([...store.unseen("9")], [{ name: "pod-0" }]);
+});
+
 test("ObjectStore distinguishes hundreds of relists", () => {
   const store = podStore();
   put(store, pod({ name: "old" }));
