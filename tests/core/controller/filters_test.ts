@@ -103,6 +103,7 @@ test("isRelevantUpdate accepts another spec of the same generation after a relis
   const before = { kind: "A", metadata: { name: "a" }, spec: { size: 1 } };
   assert.equal(accepts({ ...before, spec: { size: 2 } }, before, true), true);
   assert.equal(accepts({ ...before, data: {} }, before, true), true);
+  assert.equal(accepts(before, { ...before, data: {} }, true), true);
   assert.equal(accepts({ ...before, status: {} }, before, true), false);
   assert.equal(accepts({ ...before, spec: { size: 2 } }, before, false), false);
 });
