@@ -237,6 +237,17 @@ test("MatchMemory does not match what we have never applied", () => {
   assert.equal(memory.difference(met(actual)), ".spec");
 });
 
+test("MatchMemory does not own an empty object that somebody else has made", () => {
+  const memory = new MatchMemory();
+  const intent = { metadata: { name: "x" } };
+  const ofOther = { ...met(stored("1", {}, null)), intent };
+  assert.equal(memory.difference(ofOther), "");
+  assert.equal(memory.difference(ofOther), "", "nothing was learned from it");
+  const applied = { ...met(stored("2", {}, {})), intent };
+  memory.applied(applied);
+  assert.equal(memory.difference(applied), undefined);
+});
+
 test("MatchMemory learns what the server makes of a value", () => {
   const memory = new MatchMemory();
   const actual = stored("5", { a: "1h0m0s" });
