@@ -126,8 +126,9 @@ function unknownFields(
   path: Issue["path"],
 ): Issue[] {
   const { properties = {}, additionalProperties, items } = schema;
+  const keeps = schema["x-kubernetes-preserve-unknown-fields"] === true;
   if (Array.isArray(value)) {
-    return items === undefined
+    return items === undefined || keeps
       ? []
       : value.flatMap((item, index) =>
         unknownFields(item, items, [...path, index])
@@ -138,16 +139,15 @@ function unknownFields(
   const others = isJsonObject(additionalProperties)
     ? additionalProperties as OpenApiSchema
     : undefined;
+  const isObject = schema["x-kubernetes-embedded-resource"] === true;
   for (const name of Object.keys(value)) {
+    if (isObject && ["apiVersion", "kind", "metadata"].includes(name)) continue;
     const field = value[name];
     const known = Object.hasOwn(properties, name) ? properties[name] : others;
     if (known !== undefined) {
       if (typeof field !== "object") continue;
       issues.push(...unknownFields(field, known, [...path, name]));
-    } else if (
-      schema.type === "object" && !additionalProperties &&
-      !schema["x-kubernetes-preserve-unknown-fields"]
-    ) {
+    } else if (schema.type === "object" && !additionalProperties && !keeps) {
       const nearest = nearestName(name, Object.keys(properties));
       const hint = nearest === undefined ? "" : `, did you mean "${nearest}"?`;
       const message = `there is no such field${hint}`;

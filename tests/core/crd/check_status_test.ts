@@ -34,6 +34,41 @@ test("checkStatus() names the paths of invalid values", async () => {
   );
 });
 
+test("checkStatus() accepts unknown fields only where the server keeps them", async () => {
+  const Free = defineKind({
+    group: "sample.coracle.dev",
+    version: "v1",
+    kind: "Free",
+    spec: z.object({}),
+    status: z.object({
+      free: z.looseObject({ known: z.string().optional() }).optional(),
+      list: z.array(z.object({ known: z.string().optional() }))
+        .meta({ "x-kubernetes-preserve-unknown-fields": true }).optional(),
+      plain: z.object({ known: z.string().optional() }).optional(),
+      embedded: z.object({
+        metadata: z.object({ name: z.string().max(9) }).optional(),
+      }).meta({ "x-kubernetes-embedded-resource": true }).optional(),
+    }),
+  });
+  const identity = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "a", labels: {} },
+  };
+  const list = [{ other: 1 }];
+  await checkStatus(Free, { free: { other: 1 }, list, embedded: identity });
+  for (const part of ["plain", "embedded"]) {
+    await assert.rejects(
+      checkStatus(Free, { [part]: { other: 1 } }),
+      new RegExp(`status\\.${part}\\.other: there is no such field`),
+    );
+  }
+  await assert.rejects(
+    checkStatus(Free, { plain: { kind: "Pod" } }),
+    /status\.plain\.kind: there is no such field/,
+  );
+});
+
 test("checkStatus() accepts any status without a schema", async () => {
   const other = untyped({ group: "g.io", version: "v1", kind: "Other" });
   await checkStatus(other, { any: 1 });
