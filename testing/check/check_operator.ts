@@ -4,7 +4,6 @@
  *
  * @module
  */
-import process from "node:process";
 import { milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { kindText } from "../../core/api/kind.ts";
@@ -29,6 +28,7 @@ import {
   isDefinitionOf,
   type OperatorSource,
   pathOf,
+  shownPath,
 } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
 import { isAtRest, type RunRecord, writesOf } from "./run_record.ts";
@@ -572,14 +572,6 @@ class Check {
     };
     await Promise.all(Array.from({ length: this.#runner!.size }, lane));
   }
-}
-
-function shownPath(operator: string | URL): string {
-  const path = operator instanceof URL || operator.startsWith("file:")
-    ? new URL(operator).pathname
-    : operator;
-  const here = `${process.cwd()}/`;
-  return path.startsWith(here) ? path.slice(here.length) : path;
 }
 
 function oneByOne(session: CheckSession): Runner {

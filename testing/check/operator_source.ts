@@ -4,6 +4,7 @@
  * @module
  */
 import { resolve } from "node:path";
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { isResolved, type Kind } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
@@ -153,6 +154,15 @@ export function isDefinitionOf(object: JsonObject, kind: Kind): boolean {
 export function pathOf(given: string | URL): string {
   if (given instanceof URL) return fileURLToPath(given);
   return given.startsWith("file:") ? fileURLToPath(given) : resolve(given);
+}
+
+/** Path of a file as a user types it in a shell, from the current folder. */
+export function shownPath(given: string | URL): string {
+  const [path, here] = [pathOf(given), `${process.cwd()}/`];
+  const shown = path.startsWith(here) ? path.slice(here.length) : path;
+  return /^[\w./@%+:-]+$/.test(shown)
+    ? shown
+    : `'${shown.replaceAll("'", "'\\''")}'`;
 }
 
 const NOWHERE = {
