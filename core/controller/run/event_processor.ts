@@ -474,8 +474,9 @@ export class EventProcessor<P extends KubernetesObject>
       if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
       return undefined;
     }
+    const now = clock.now();
     const plan = decideAfterRun(this.stateOf(key), end, {
-      now: clock.now(),
+      now,
       startedAt: run.startedAt,
       eventWaiting: item.isDirty,
       retry: this.#retry,
@@ -496,11 +497,13 @@ export class EventProcessor<P extends KubernetesObject>
     if (plan.rescheduleAt !== undefined) {
       this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);
     }
-    const paused = run.pause > 0 ? clock.now() + run.pause : 0;
+    const paused = run.pause > 0 ? now + run.pause : 0;
     const held = Math.max(plan.holdUntil, paused);
+    // While a run waits for the answer to a write, the events are read.
+    const since = item.isDirty ? run.startedAt : run.wroteAt;
     if (held > 0) this.#queue.hold(item, held);
-    else if (clock.now() - run.startedAt >= LONG_RUN_MS) {
-      void this.#collect(item, clock.now() - run.startedAt);
+    else if (now - since >= LONG_RUN_MS) {
+      void this.#collect(item, now - run.startedAt);
     }
     return plan;
   }

@@ -147,6 +147,8 @@ export class Run<P extends KubernetesObject> {
   isReleasing = false;
   /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
+  /** Time of the last answer to a write; the start if there was none. */
+  wroteAt: number;
   #objectKey: ObjectKey | undefined;
   #writes: RunWrite[] | undefined;
   #counts: Map<string, number> | undefined;
@@ -163,7 +165,7 @@ export class Run<P extends KubernetesObject> {
     this.retry = start.retry;
     this.deleted = start.deleted;
     this.finalStateUnknown = start.finalStateUnknown;
-    this.startedAt = start.startedAt;
+    this.startedAt = this.wroteAt = start.startedAt;
     this.waited = start.waited;
     this.#item = start.item;
     this.#scheduler = start.scheduler;

@@ -301,7 +301,7 @@ export class WriteObserver {
       ? key
       : `${key} ${verb} ${object} ${earlier}`;
     const target = () => `${kindText(kind)} ${written}`;
-    const now = this.#clock.now();
+    const now = run.wroteAt = this.#clock.now();
     const loop = this.#detector.observe({ id, before, after, now });
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);

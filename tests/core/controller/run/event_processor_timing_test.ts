@@ -347,6 +347,27 @@ test("EventProcessor runs again at once after a short run", async () => {
   assert.deepEqual(fixture.keys, [A, A]);
 });
 
+for (const isRead of [true, false]) {
+  const title = isRead
+    ? "collects the events after a write, if one is read already"
+    : "runs again at once after the answer to a write";
+  test(`EventProcessor ${title}`, async () => {
+    const fixture = await running();
+    fixture.add(A);
+    await fixture.clock.advance(700);
+    const first = fixture.open.get(A);
+    if (first !== undefined) first.run.wroteAt = fixture.clock.now();
+    if (isRead) fixture.update(A);
+    first?.end();
+    await nextTurn();
+    if (!isRead) fixture.update(A);
+    await nextTurn();
+    assert.deepEqual(fixture.keys, isRead ? [A] : [A, A]);
+    await fixture.clock.advance(70);
+    assert.deepEqual(fixture.keys, [A, A]);
+  });
+}
+
 test("EventProcessor keeps the pause after the failure of a long run", async () => {
   const fixture = await running();
   fixture.add(A);
