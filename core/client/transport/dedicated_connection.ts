@@ -8,6 +8,9 @@ import type { ResponseController, ResponseStream } from "./response_stream.ts";
 /** Size of a TLS record; a buffer with less free space counts as full. */
 const MIN_FREE_BYTES = 16 << 10;
 
+/** Time between two reads in milliseconds below which more are expected to follow. */
+const BURST_MS = 1;
+
 export interface DedicatedConnectionDeps {
   /** Opener of the connection. */
   readonly connector: Connector;
@@ -19,8 +22,9 @@ export interface DedicatedConnectionDeps {
  * Connection for a single GET request with a long response, such as a watch: the
  * socket reads into reused buffers, whose bytes are delivered without copying.
  *
- * Bytes that arrive within one turn of the event loop are delivered as one chunk
- * per buffer; TLS records and HTTP chunks may be much smaller.
+ * Bytes of a burst that arrive within one turn of the event loop are delivered as
+ * one chunk per buffer, as TLS records and HTTP chunks may be much smaller; the
+ * first ones are delivered immediately.
  */
 export class DedicatedConnection implements ResponseController {
   readonly #stream: ResponseStream;
@@ -37,8 +41,10 @@ export class DedicatedConnection implements ResponseController {
   #buffer: Buffer;
   #start = 0;
   #end = 0;
-  /** Whether a delivery at the end of the event loop's turn is scheduled. */
+  /** Whether a delivery is scheduled. */
   #isDue = false;
+  /** Time of the last read that scheduled one. */
+  #readAt = -Infinity;
 
   /**
    * Connects and sends a request.
@@ -102,7 +108,10 @@ export class DedicatedConnection implements ResponseController {
         this.#nextBuffer();
       } else if (!this.#isDue && this.#end > this.#start) {
         this.#isDue = true;
-        setImmediate(this.#atEndOfTurn);
+        const now = performance.now();
+        if (now - this.#readAt < BURST_MS) setImmediate(this.#deliverDue);
+        else queueMicrotask(this.#deliverDue);
+        this.#readAt = now;
       }
     } catch (error) {
       this.#begin();
@@ -120,7 +129,7 @@ export class DedicatedConnection implements ResponseController {
     this.#stream.onResponseStart(head);
   }
 
-  readonly #atEndOfTurn = (): void => {
+  readonly #deliverDue = (): void => {
     this.#isDue = false;
     this.#deliver();
   };

@@ -124,6 +124,16 @@ test("DedicatedConnection delivers what arrives in a turn as one chunk", async (
   assert.ok(socket.destroyed);
 });
 
+test("DedicatedConnection delivers what arrives alone before the turn ends", async () => {
+  const { open, receive, response } = connection();
+  open();
+  receive(HEAD);
+  const body = (await response).body[Symbol.asyncIterator]();
+  const turn = new Promise((resolve) => setImmediate(resolve, "the end"));
+  receive("event");
+  assert.equal(await Promise.race([turn, next(body)]), "event");
+});
+
 test("DedicatedConnection reads a long stream into a few buffers", async () => {
   const { open, receive, response, buffers } = connection();
   open();
