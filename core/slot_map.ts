@@ -56,9 +56,7 @@ export class SlotMap<K, V extends object> {
 
   /** All keys and values; the current one may be removed. */
   *[Symbol.iterator](): Generator<[K, V], void, undefined> {
-    for (const [key, slot] of this.#slots) {
-      yield [key, this.#values[slot] as V];
-    }
+    for (const [key, slot] of this.#slots) yield [key, this.#values[slot] as V];
   }
 
   /** All values; the current one may be removed. */

@@ -130,8 +130,7 @@ export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
 
 /** Records an error in a span and sets its status. */
 export function spanFailed(span: Span, error: unknown): void {
-  const exception = error instanceof Error ? error : String(error);
-  span.recordException(exception);
+  span.recordException(error instanceof Error ? error : String(error));
   const message = error instanceof Error ? error.message : String(error);
   span.setStatus({ code: 2, message });
 }

@@ -312,8 +312,7 @@ function checkValue(value: unknown, shape: Shape, at: ValuePath): unknown {
   }
   if (!isObject(value)) return fail("be of type object", value, at);
   const checked: Record<string, unknown> = {};
-  const names = "*" in shape ? Object.keys(value) : Object.keys(shape);
-  for (const name of names) {
+  for (const name of Object.keys("*" in shape ? value : shape)) {
     const field = shape["*"] ?? shape[name] as Shape;
     const given = value[name] ?? undefined;
     if (given === undefined && field !== "string!") continue;

@@ -331,8 +331,7 @@ export function patchResourceAndStatus<
   status: Status,
   options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<Status, Resource> {
-  const subject = "patchResourceAndStatus()";
-  checkWrite(subject, { resource, status }, options);
+  checkWrite("patchResourceAndStatus()", { resource, status }, options);
   return new ReconcileResult<Status, Resource>({
     ...options,
     resource,

@@ -100,8 +100,7 @@ export class ProbeServer {
     });
     // Probes are small and quick: a slow client only occupies a socket.
     server.headersTimeout = server.requestTimeout = 5_000;
-    const address = { port, host };
-    await listenOn(server, address, `serve probes on ${host}:${port}`);
+    await listenOn(server, { port, host }, `serve probes on ${host}:${port}`);
     this.#server = server;
   }
 

@@ -319,9 +319,7 @@ export class Subscription<T extends KubernetesObject>
     this.#closeIfDone(key, window);
     if (release !== undefined && !this.#removed) {
       const header = this.#deps.store.header(parseKey(key))?.copy();
-      if (header !== undefined) {
-        this.#call(this.#event({ ...release, header }));
-      }
+      if (header !== undefined) this.#call(this.#event({ ...release, header }));
     }
     // After the call, as the released event may contain its memory.
     if (window.isOpen || this.#closed.length >= MAX_KEPT.windows) return;

@@ -69,7 +69,6 @@ export function defaultCacheBudget(
   machine: number,
   readFile: ReadFile,
 ): number {
-  const limit = cgroupMemoryLimit(readFile) ?? Infinity;
-  const allowed = Math.min(limit, machine);
+  const allowed = Math.min(cgroupMemoryLimit(readFile) ?? Infinity, machine);
   return Math.max(LEAST_BUDGET_BYTES, Math.floor(allowed * CACHE_SHARE));
 }

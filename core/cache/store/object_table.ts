@@ -261,9 +261,7 @@ export class ObjectTable {
     this.#mark = this.#mark % LAST_MARK + 1;
     if (this.#mark > 1) return;
     // Marks of earlier rounds must not be taken for those of this one.
-    for (const slot of this.slots()) {
-      this.page(slot).mark[slot & PAGE_MASK] = 0;
-    }
+    for (const slot of this.slots()) this.page(slot).mark[slot & PAGE_MASK] = 0;
   }
 
   markSeen(slot: number): void {

@@ -221,9 +221,7 @@ async function pause(receiving: ReceiveDeps): Promise<void> {
  */
 async function makeRoom(receiving: ReceiveDeps): Promise<void> {
   const { budget, clock, signal } = receiving;
-  while (budget?.settle(EVICTIONS_PER_SLICE) === false) {
-    await pause(receiving);
-  }
+  while (budget?.settle(EVICTIONS_PER_SLICE) === false) await pause(receiving);
   if (budget?.pressure?.isGrowing) {
     await sleep(MEMORY_PRESSURE_PAUSE_MS, { clock, signal });
   }

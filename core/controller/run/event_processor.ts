@@ -497,8 +497,7 @@ export class EventProcessor<P extends KubernetesObject>
     if (plan.rescheduleAt !== undefined) {
       this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);
     }
-    const paused = run.pause > 0 ? now + run.pause : 0;
-    const held = Math.max(plan.holdUntil, paused);
+    const held = Math.max(plan.holdUntil, run.pause > 0 ? now + run.pause : 0);
     // While a run waits for the answer to a write, the events are read.
     const since = item.isDirty ? run.startedAt : run.wroteAt;
     if (held > 0) this.#queue.hold(item, held);
