@@ -126,7 +126,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#reportError(this.#invalid ?? this.#failure);
     if (this.#damaged.length > 0) return await this.#endRepair();
     const { isChanging } = this.#log;
-    const isFailed = !changed && !isChanging &&
+    const isFailed = !changed &&
       await isRollbackDue(
         this.#definition,
         this.#run,
@@ -135,7 +135,8 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     await this.#flush(
       changed || isChanging
         ? pendingChange(this.#run.object, isChanging ? undefined : diff)
-        : isFailed && this.#deferral() || this.#unstableReason(),
+        : (isFailed || target === undefined) && this.#deferral() ||
+          this.#unstableReason(),
     );
     if (target === undefined) {
       return this.#invalid === undefined ? await this.#deployFirst() : "event";
@@ -434,15 +435,12 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
 
   /** Clears the error of the last attempt when a new one begins. */
   #clearFailure(): void {
-    this.#failure = undefined;
     if (this.#invalid === undefined) delete this.#status.error;
-    else this.#status.error = this.#invalid;
   }
 
   /** Reason why the deployment is not stable. */
   #unstableReason(): PendingReason | undefined {
-    const { running, healthy } = this.#log.status;
-    return running && !healthy && typeof this.#stable === "string"
+    return typeof this.#stable === "string"
       ? { message: this.#stable }
       : undefined;
   }
