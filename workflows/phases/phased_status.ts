@@ -428,11 +428,10 @@ export class RolloutLog<Spec> {
   recordDeployment(choice: ChosenSpec<Spec>, now: number): boolean {
     const { status } = this;
     const [generation, counter = "0"] = status.attempt?.split(".") ?? [];
-    if (this.#isNotDeployed && generation === String(choice.generation)) {
-      if (status.phase === "RollingBack" || status.target !== undefined) {
-        return false;
-      }
-    }
+    if (
+      this.#isNotDeployed && status.target !== undefined &&
+      generation === String(choice.generation)
+    ) return false;
     if (status.phase !== "RollingBack") {
       status.phase = "Upgrading";
       status.target = choice;
