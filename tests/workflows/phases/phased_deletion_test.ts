@@ -136,3 +136,28 @@ test("ExclusiveStatus forgets deleted objects [L15]", () => {
   }
   assert.equal(statuses.size, 0);
 });
+
+test("phased keeps the reason that a cleanup waits for, and writes it once", async () => {
+  const world = await PhasedWorld.stable({
+    cleanup: () => {
+      throw new Waiting("Volumes", "2 volumes are left");
+    },
+  });
+  world.remove();
+  await world.pass();
+  const { writes } = world;
+  await world.pass();
+  assert.equal(world.writes, writes);
+  assert.equal(world.ready().reason, "Volumes");
+});
+
+test("phased forgets the status of an object that it has let go", async () => {
+  const world = await PhasedWorld.stable();
+  world.remove();
+  await world.settle();
+  assert.ok(world.gone);
+  world.events.length = 0;
+  world.tamper();
+  await world.pass();
+  assert.ok(!world.events.some((text) => text.includes("StatusTampered")));
+});

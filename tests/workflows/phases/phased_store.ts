@@ -167,11 +167,20 @@ export class PhasedStore<
   }
 
   #context(): Context<P> {
-    const record = (type: string) => (reason: string, message: string) => {
-      this.events.push(`${type} ${reason}: ${message}`);
-    };
+    const record =
+      (type: string) => (reason: string, message: string, options?: object) => {
+        const more = options ? ` ${JSON.stringify(options)}` : "";
+        this.events.push(`${type} ${reason}: ${message}${more}`);
+      };
     const status = {
-      replace: (_kind: Kind, object: P) => {
+      replace: (
+        _kind: Kind,
+        object: P,
+        { signal }: { signal?: AbortSignal | undefined } = {},
+      ) => {
+        if (signal !== this.abort.signal) {
+          throw new Error("A write must end with its run");
+        }
         if (this.#isNewerThan(object)) {
           throw new ApiError("Cannot replace: conflict", {
             status: 409,

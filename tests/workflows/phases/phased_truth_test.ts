@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
+import {
+  Failed,
+  Stalled,
+  Waiting,
+} from "../../../workflows/conditions/outcome.ts";
 import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
 import { statusOf } from "../../../workflows/kstatus/status_of.ts";
-import type { EngineSpec } from "./phased_world.ts";
-import { PhasedWorld } from "./phased_world.ts";
+import { type EngineSpec, PhasedWorld } from "./phased_world.ts";
 
 test("phased calls an object Ready only while it is stable and what is asked for runs", async () => {
   const seen: string[] = [];
@@ -213,4 +216,121 @@ test("phased counts objects by their state of life, and forgets those that go [L
   assert.ok(world.gone);
   assert.ok(!/coracle_lifecycle_objects\{/.test(metrics.text()));
   assert.match(metrics.text(), /transition="Upgrade"/);
+});
+
+test("phased writes of an unexpected error nothing that the run left half done", async () => {
+  let suspend: () => { state: "pending"; reason: string } = () => ({
+    state: "pending",
+    reason: "it stops",
+  });
+  const world = await PhasedWorld.stable({
+    rollback: { after: "1s" },
+    suspend: () => world.engine?.spec.image === "b" ? suspend() : undefined!,
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  await world.clock.advance(2_000);
+  await world.pass();
+  assert.equal(world.stored.status?.lifecycle, "RollingBack");
+  suspend = () => {
+    throw new Error("no answer");
+  };
+  world.edit({ image: "c" });
+  await assert.rejects(world.pass());
+  assert.equal(world.stored.status?.lifecycle, "RollingBack");
+  assert.equal(world.ready().message, "no answer");
+});
+
+test("phased limits the errors in the status as its options say", async () => {
+  const world = new PhasedWorld({ image: "a" }, {
+    errors: { maxLength: 8 },
+    deploy: () => {
+      throw new Failed("NoQuota", "no room in the region");
+    },
+  });
+  await world.pass();
+  assert.equal(world.ready().message.length, 8);
+});
+
+test("phased observes the generation that a function calls Stalled", async () => {
+  const world = new PhasedWorld({ image: "a" }, {
+    deploy: () => {
+      throw new Stalled("UnsupportedVersion", "version 9");
+    },
+  });
+  await world.pass();
+  const { error, observedGeneration, lifecycle } = world.stored.status!;
+  assert.equal(error?.stalled, true);
+  assert.deepEqual([observedGeneration, lifecycle], [1, "Upgrading"]);
+  assert.equal(statusOf(world.stored as never).status, "Failed");
+});
+
+test("phased emits the events of an outcome once for each message, or none", async () => {
+  let trouble: Error | undefined;
+  const world = await PhasedWorld.stable({
+    observe: () => {
+      if (trouble) throw trouble;
+      return { running: "", healthy: true };
+    },
+  });
+  for (const message of ["one", "one", "two"]) {
+    trouble = new Waiting("Unreachable", message, { event: "Normal" });
+    await world.pass();
+  }
+  trouble = new Failed("Quiet", "three", { event: "None" });
+  await world.pass();
+  assert.deepEqual(world.events, [
+    "Normal Unreachable: one",
+    "Normal Unreachable: two",
+  ]);
+});
+
+test("phased observes no generation of a suspended object with an error", async () => {
+  let fails = true;
+  const world = new PhasedWorld({ image: "a", suspend: true }, {
+    validate: () => {
+      if (fails) throw new Failed("NoAnswer", "the registry is away");
+      return undefined;
+    },
+  });
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, undefined);
+  fails = false;
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, 1);
+  assert.equal(world.stored.status?.lifecycle, "Created");
+});
+
+test("phased passes the options of an event on beside its listener", async () => {
+  const world = await PhasedWorld.stable({
+    onEvent: () => {},
+    reconcileOtherChanges: ({ events }) => {
+      events.normal("Backup", "done", { every: "1h" });
+      return false;
+    },
+  });
+  assert.ok(world.events.length === 0);
+  await world.pass();
+  assert.deepEqual(world.events, ['Normal Backup: done {"every":"1h"}']);
+});
+
+test("phased restores a status that was edited without its revision", async () => {
+  const world = await PhasedWorld.stable();
+  world.write({ ...world.stored.status, lifecycle: "Failed" });
+  await world.pass();
+  assert.match(world.events.join(), /^Warning StatusTampered/);
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+});
+
+test("phased times the states of its objects by its own clock", async () => {
+  const metrics = new MetricsRegistry();
+  const world = await PhasedWorld.stable({ metrics });
+  world.edit({ image: "b" });
+  await world.settle();
+  // The virtual clock moves by whole seconds.
+  assert.match(
+    metrics.text(),
+    /transition_seconds_sum\{[^}]*transition="Stabilization"\} [1-9]\d*\n/,
+  );
 });
