@@ -164,3 +164,59 @@ test("LifecycleMetrics times a new object from its creation [L44]", async () => 
     "until it was last seen, as all states",
   );
 });
+
+test("LifecycleMetrics counts each object once in the state that it has", () => {
+  const registry = new MetricsRegistry();
+  const metrics = new LifecycleMetrics(registry, { kind: "Engine" });
+  const object = (uid: string, lifecycle: Lifecycle): PhasedObject => ({
+    metadata: { name: uid, uid, namespace: "shop" },
+    spec: {},
+    status: { lifecycle },
+  });
+  const counts = () =>
+    [...registry.text().matchAll(/lifecycle_objects\{.*state="(\w+)"\} (\d+)/g)]
+      .map(([, state, count]) => `${state} ${count}`);
+  metrics.update(object("1", "Stable"));
+  metrics.update(object("2", "Stable"));
+  assert.deepEqual(counts(), ["Stable 2"]);
+  metrics.update(object("1", "Upgrading"));
+  assert.deepEqual(counts().toSorted(), ["Stable 1", "Upgrading 1"]);
+  metrics.forget(object("1", "Upgrading"));
+  metrics.forget(object("2", "Stable"));
+  assert.deepEqual(counts(), []);
+  metrics.update(object("3", "Stable"));
+  assert.deepEqual(counts(), ["Stable 1"]);
+});
+
+test("LifecycleMetrics times a state from when a restarted operator first saw it", async () => {
+  const clock = new VirtualClock();
+  const seen: Record<string, number[]> = {};
+  const metrics = new LifecycleMetrics({
+    ...noMetrics,
+    histogram: () => ({
+      observe(seconds, { transition, state = "" } = {}) {
+        (seen[transition ?? state] ??= []).push(seconds);
+      },
+    }),
+  }, { kind: "Engine", clock });
+  const creationTimestamp = new Date(clock.wallTime()).toISOString();
+  const update = async (lifecycle: Lifecycle) => {
+    await clock.advance(1_000);
+    metrics.update({
+      metadata: { name: "x", uid: "1", creationTimestamp },
+      spec: {},
+      status: { lifecycle },
+    });
+  };
+  await clock.advance(60_000);
+  await update("Deployed");
+  await update("Stable");
+  assert.deepEqual(seen, { Stabilization: [1], Deployed: [0] });
+  // The second upgrade ends the stay in the state before the first.
+  await update("Upgrading");
+  await update("Deployed");
+  await update("Upgrading");
+  assert.deepEqual(seen["Stable"], [0]);
+  await update("Stable");
+  assert.equal(seen["Upgrade"], undefined);
+});

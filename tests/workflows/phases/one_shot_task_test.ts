@@ -311,3 +311,17 @@ test("oneShotTask reports why it abandons a task", async () => {
   await world.pass();
   assert(world.events.includes("Warning Abandoned: the shop is closed"));
 });
+
+test("oneShotTask records the id of each attempt before it starts it", async () => {
+  const recorded: unknown[] = [];
+  const world: BackupWorld = new BackupWorld({
+    start(_, attempt) {
+      const { status } = world.stored;
+      recorded.push(status?.attempt === attempt, status?.retryAt);
+    },
+  });
+  await world.pass();
+  await world.clock.advance(await world.fail() ?? 0);
+  await world.pass();
+  assert.deepEqual(recorded, [true, undefined, true, undefined]);
+});
