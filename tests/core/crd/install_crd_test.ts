@@ -254,3 +254,39 @@ test("installCrd() ends when its signal aborts", async () => {
     );
   });
 });
+
+test("installCrd() applies changed labels and annotations of a kind", async () => {
+  await withServer(async ({ client }) => {
+    const names = { group: "sample.coracle.dev", version: "v1", kind: "Lamp" };
+    for (const part of ["labels", "annotations"] as const) {
+      for (const value of ["one", "two"]) {
+        const lamps = defineKind({
+          ...names,
+          spec: z.object({}),
+          [part]: { team: value },
+        });
+        await installCrd(client, lamps);
+        const { metadata } = await client.get(CRD_KIND, key);
+        assert.equal(metadata[part]?.["team"], value);
+      }
+    }
+  });
+});
+
+test("installCrd() ends when the definition is deleted while it waits", async () => {
+  const clock = new VirtualClock();
+  const options = { port: false, clock, establishingDelay: 60_000 } as const;
+  const server = await ApiServer.start(options);
+  try {
+    const failed = assert.rejects(
+      installCrd(server.client, Lamp, { clock, timeout: "1h" }),
+      /^Error: Cannot install lamps\.sample\.coracle\.dev: it was deleted$/,
+    );
+    await clock.advance(1_000);
+    await server.client.delete(CRD_KIND, key);
+    await clock.advance(1_000);
+    await failed;
+  } finally {
+    await server.stop();
+  }
+});
