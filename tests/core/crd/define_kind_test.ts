@@ -306,3 +306,68 @@ test("pluralOf() follows English plural rules", () => {
     assert.equal(pluralOf(kind), plural);
   }
 });
+
+test("defineKind() limits the length of names", () => {
+  const spec = z.object({});
+  const names = { group: "sample.coracle.dev", version: "v1", kind: "Lamp" };
+  const define = (more: object) => () =>
+    defineKind({ ...names, spec, ...more });
+  const longest = "a".repeat(63);
+  define({ plural: longest, shortNames: [longest], categories: [longest] })();
+  const tooLong = `${longest}a`;
+  assert.throws(define({ plural: tooLong }), /'plural' must be up to 63/);
+  assert.throws(define({ categories: [tooLong] }), /'categories' must be/);
+  const label = "a".repeat(62);
+  // 4 labels and 3 dots, with a plural of 1 letter and a dot: 253.
+  const group = `${label}.${label}.${label}.${label}`;
+  define({ plural: "a", group })();
+  assert.throws(define({ plural: "ab", group }), /'plural' must be shorter/);
+  assert.throws(
+    define({ plural: "a", group: `${group}.${label}` }),
+    /'group' must be a domain/,
+  );
+  assert.throws(define({ listKind: "Lamp" }), /different from 'kind'/);
+  assert.throws(define({ versions: { V2: { spec } } }), /'version' must be/);
+});
+
+test("defineKind() writes each part of a version, and none that is empty", () => {
+  const Lamp = defineKind({
+    group: "sample.coracle.dev",
+    version: "v1",
+    kind: "Lamp",
+    categories: ["all"],
+    description: "A lamp",
+    deprecated: "use v2",
+    printerColumns: [{
+      name: "Born",
+      type: "date",
+      jsonPath: ".metadata.creationTimestamp",
+    }],
+    validations: [],
+    spec: z.object({}),
+  });
+  const [version] = Lamp.versions;
+  const schema = version?.schema.openAPIV3Schema;
+  assert.equal(version?.deprecated, true);
+  assert.equal(version?.deprecationWarning, "use v2");
+  assert.equal(version?.additionalPrinterColumns?.length, 1);
+  assert.equal(schema?.description, "A lamp");
+  assert.ok(!("x-kubernetes-validations" in schema));
+  const { names } = crdManifest(Lamp).spec;
+  assert.deepEqual([names.categories, names.shortNames], [["all"], undefined]);
+});
+
+test("defineKind() refuses paths with lists, and parts that are no objects", () => {
+  const names = { group: "sample.coracle.dev", version: "v1", kind: "Lamp" };
+  const spec = z.object({});
+  assert.throws(
+    () => defineKind({ ...names, spec, selectableFields: [".spec.a[0]"] }),
+    /must be a path such as \.spec\.replicas: received "\.spec\.a\[0\]"/,
+  );
+  for (const status of [z.array(z.string()), z.unknown()]) {
+    assert.throws(
+      () => defineKind({ ...names, spec, status }),
+      /'status' must be a schema of an object: received one of (array|any value)/,
+    );
+  }
+});

@@ -22,6 +22,7 @@ test("followReference decodes each part of a pointer once, in its order", () => 
       "#/$defs/c",
       "#/$defs/a~1b/title",
       "#/$defs/constructor",
+      "#/$defs/__proto__",
       "other.json#/$defs/a~1b",
     ]
   ) assert.equal(followReference(root, nowhere), undefined, nowhere);

@@ -22,6 +22,7 @@ test("stringKeywords keeps formats of the server, and patterns it does not cover
     ],
     // Any one value that the server refuses keeps the pattern instead.
     [{ format: "date-time", pattern: "^.{16}$" }, { pattern: "^.{16}$" }],
+    [{ format: "date-time", pattern: "^.{17}$" }, { pattern: "^.{17}$" }],
     [{ format: "date-time", pattern: ":56$" }, { pattern: ":56$" }],
     [{ format: "duration", pattern: "^PT" }, { pattern: "^PT" }],
     [

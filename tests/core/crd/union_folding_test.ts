@@ -51,3 +51,20 @@ test("foldUnion folds int-or-string with its parts, and lists of values", () => 
     /a value must have one type, and this is one of array/,
   );
 });
+
+test("foldUnion keeps a list of one boolean, and branches of oneOf without conditions", () => {
+  const yes: OpenApiSchema = { type: "boolean", enum: [true] };
+  assert.deepEqual(fold(yes, yes), yes);
+  assert.deepEqual(fold(yes, { type: "boolean", enum: [false] }), {
+    type: "boolean",
+  });
+  const branches: readonly OpenApiSchema[] = [
+    { type: "string" },
+    { type: "string", minLength: 3 },
+  ];
+  assert.deepEqual(fold(...branches), { type: "string" });
+  assert.deepEqual(foldUnion(branches, "oneOf", CONTEXT), {
+    type: "string",
+    oneOf: [{}, { minLength: 3 }],
+  });
+});

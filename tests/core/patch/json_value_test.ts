@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { differences, jsonEquals } from "../../../core/patch/json_value.ts";
+
+test("jsonEquals compares fields by name, in any order, and items in order", () => {
+  assert.ok(jsonEquals({ a: 1, b: [{ c: null }] }, { b: [{ c: null }], a: 1 }));
+  for (
+    const [a, b] of [
+      [{ a: undefined }, { b: 1 }],
+      [{ a: 1 }, { a: 1, b: 2 }],
+      [{ a: 1, b: 2 }, { a: 1 }],
+      [[1, 2], [2, 1]],
+      [[1], [1, 2]],
+      [[1, 2], [1]],
+      [[], {}],
+      [{}, []],
+      [null, {}],
+      ["1", 1],
+    ]
+  ) assert.ok(!jsonEquals(a, b), JSON.stringify([a, b]));
+});
+
+test("differences names the deepest parts, and lists of another length whole", () => {
+  assert.deepEqual([
+    ...differences(
+      { a: { b: 1, c: 2 }, list: [1, { d: 3 }], gone: 1 },
+      { a: { b: 1, c: 4 }, list: [1, { d: 5 }], new: 1 },
+    ),
+  ], [
+    { path: ["a", "c"], before: 2, after: 4 },
+    { path: ["list", 1, "d"], before: 3, after: 5 },
+    { path: ["gone"], before: 1 },
+    { path: ["new"], after: 1 },
+  ]);
+  for (const [before, after] of [[[1], [1, 2]], [[1, 2], [1]]]) {
+    assert.deepEqual([...differences(before, after)], [
+      { path: [], before, after },
+    ]);
+  }
+});
