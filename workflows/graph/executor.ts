@@ -60,8 +60,6 @@ class NodeRun<P extends KubernetesObject> {
   ): Promise<boolean> {
     const when = this.#node.when[name];
     if (when === undefined) return true;
-    const known = this.#verdicts[name];
-    if (known !== undefined) return known.met;
     const { primary, ctx } = this.#run;
     const answer = await when({
       primary,

@@ -99,3 +99,20 @@ test("An expression decides in place of Ready, and knows both objects [F41]", as
       isOutcome(error, "stalled") && error.reason === "InvalidExpression",
   );
 });
+
+test("requireReady looks at each dependency, and waits for the interval", async () => {
+  const ready = database({ conditions: [CONDITION], observedGeneration: 3 });
+  const get = (_kind: unknown, name?: string) =>
+    Promise.resolve(name === "db" ? ready : undefined);
+  const ctx = { key: SELF.metadata, get: get as never };
+  await assert.rejects(
+    requireReady(Release, [{ name: "db" }, { name: "cache" }], {
+      object: SELF,
+      ctx,
+      interval: "5s",
+    }),
+    (error: unknown) =>
+      isOutcome(error, "waiting") && error.after === 5_000 &&
+      error.message === "Release default/cache does not exist",
+  );
+});

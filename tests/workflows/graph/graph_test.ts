@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GraphError, orderNodes } from "../../../workflows/graph/graph.ts";
+import {
+  GraphError,
+  mermaid,
+  orderNodes,
+} from "../../../workflows/graph/graph.ts";
 
 function node(name: string, ...dependsOn: string[]) {
   return { name, dependsOn };
@@ -31,4 +35,42 @@ test("orderNodes refuses unknown and duplicate names", () => {
     /received "b", known are a/,
   );
   assert.throws(() => orderNodes([node("a"), node("a")]), /received "a" twice/);
+});
+
+test("orderNodes names only the nodes of a cycle, not those beside its path", () => {
+  const nodes = [
+    node("x"),
+    node("y", "x"),
+    node("a", "y", "b"),
+    node("b", "a"),
+  ];
+  assert.throws(
+    () => orderNodes([nodes[2]!, ...nodes]),
+    /received "a" twice/,
+  );
+  assert.throws(
+    () => orderNodes([node("c", "x", "a"), ...nodes]),
+    (error: unknown) => {
+      assert.ok(error instanceof GraphError);
+      assert.deepEqual(error.cycle, ["a", "b", "a"]);
+      return true;
+    },
+  );
+});
+
+test("orderNodes visits a node once, however many paths lead to it", () => {
+  const layers = Array.from({ length: 40 }, (_, index) => {
+    const below = index === 0 ? [] : [`a${index - 1}`, `b${index - 1}`];
+    return [node(`a${index}`, ...below), node(`b${index}`, ...below)];
+  });
+  const names = orderNodes(layers.reverse().flat()).map(({ name }) => name);
+  assert.equal(names.length, 80);
+  assert.equal(names[0], "a0");
+});
+
+test("mermaid draws each dependency once, and escapes quotes", () => {
+  assert.equal(
+    mermaid([node('a"b'), node("c", 'a"b', 'a"b')]),
+    'flowchart TD\n  n0["a#quot;b"]\n  n1["c"]\n  n0 --> n1\n',
+  );
 });

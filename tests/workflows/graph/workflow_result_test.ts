@@ -159,3 +159,53 @@ test("WorkflowError names five errors by their first line of 200 characters", ()
   );
   assert.equal(errors.length, 7);
 });
+
+test("WorkflowError shortens messages after 200 characters, and counts the sixth", () => {
+  const failing = (length: number, count = 1) => {
+    const error = new Error("x".repeat(length));
+    const names = Array.from({ length: count }, (_, index) => `n${index}`);
+    return new WorkflowError(
+      result(
+        Object.fromEntries(
+          names.map((name) => [name, { state: "failed", error }] as const),
+        ),
+      ),
+    ).message;
+  };
+  assert.match(failing(200), /: n0: x{200}$/);
+  assert.match(failing(201), /: n0: x{199}…$/);
+  assert.match(failing(1, 5), /n4: x$/);
+  assert.match(failing(1, 6), /n4: x; and 1 more$/);
+});
+
+test("WorkflowResult is rescheduled by the soonest of all its verdicts", () => {
+  const flow = result({
+    a: {
+      verdicts: {
+        activeWhen: { met: true },
+        readyWhen: { met: false, recheckAfter: "30s" },
+      },
+    },
+    b: { verdicts: { readyWhen: { met: false, recheckAfter: 5_000 } } },
+    c: { verdicts: { readyWhen: { met: false, recheckAfter: "1m" } } },
+  });
+  assert.equal(flow.rescheduleAfter, 5_000);
+});
+
+test("WorkflowResult names what is deleted, with a reason that is not empty", () => {
+  const { message } = result({
+    a: {
+      state: "deleting",
+      verdicts: {
+        readyWhen: { met: true, message: "it runs" },
+        deletedWhen: { met: false, message: "it is drained" },
+      },
+    },
+    b: {
+      state: "notReady",
+      verdicts: { readyWhen: { met: false, message: "" } },
+    },
+    c: { state: "waiting" },
+  }).toCondition();
+  assert.equal(message, "Waiting for a (it is drained), b");
+});

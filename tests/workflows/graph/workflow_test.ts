@@ -523,3 +523,96 @@ test("Workflow asks activeWhen once in a run, and its result has the answer", as
     });
   }
 });
+
+test("Workflow passes conditions the resource, as it was reconciled or is read", async () => {
+  const seen: unknown[] = [];
+  const note = (what: string, met: boolean) =>
+  (
+    { resource }: { readonly resource: unknown },
+  ) => {
+    seen.push(`${what} ${resource}`);
+    return met;
+  };
+  const dependent = {
+    read: () => "read",
+    reconcile: () =>
+      Promise.resolve(
+        { operation: "updated", resource: "reconciled" } as const,
+      ),
+    delete: () => {},
+  };
+  await new Workflow()
+    .add("a", dependent, {
+      skipWhen: note("skip", false),
+      reconcileWhen: note("wanted", true),
+      readyWhen: note("ready", true),
+    })
+    .add("b", dependent, {
+      reconcileWhen: () => false,
+      deletedWhen: note("deleted", true),
+    })
+    .reconcile(primary, ctx);
+  assert.deepEqual(seen.toSorted(), [
+    "deleted read",
+    "ready reconciled",
+    "skip read",
+    "wanted read",
+  ]);
+});
+
+test("Workflow names all that a node waits for, and calls a read no operation", async () => {
+  const world = new World();
+  const unready = { readyWhen: () => false };
+  const flow = new Workflow()
+    .add("a", world.dependent("a"), unready)
+    .add("b", world.dependent("b"), unready)
+    .add("c", world.dependent("c"), { dependsOn: ["a", "b"] })
+    .add("read", { read: () => "there" });
+  const done = await flow.reconcile(primary, ctx);
+  assert.deepEqual(done.node("c").waitingFor, ["a", "b"]);
+  assert.equal(done.node("read").operation, "none");
+  assert.equal(done.resource("read"), "there");
+});
+
+test("Workflow runs ten nodes at a time unless an option says otherwise", async () => {
+  for (const [options, most] of [[{}, 10], [{ concurrency: 3 }, 3]] as const) {
+    const world = new World();
+    const names = Array.from({ length: 14 }, (_, index) => `n${index}`);
+    const nodes = names.map((name) => ({
+      name,
+      dependsOn: [],
+      dependent: world.dependent(name),
+      when: {},
+    }));
+    await new Workflow(options, nodes).reconcile(primary, ctx);
+    assert.equal(world.mostRunning, most);
+  }
+});
+
+test("Workflow needs a finalizer for what the garbage collector does not delete", () => {
+  const needs = (
+    dependent: { delete?: () => void; garbageCollected?: boolean },
+    when: { deletedWhen?: () => boolean } = {},
+  ) =>
+    new Workflow().add("a", { read: () => "a", ...dependent }, when)
+      .needsFinalizer;
+  const deletes = { delete: () => {} };
+  assert.equal(needs(deletes), true);
+  assert.equal(needs({}), false);
+  assert.equal(needs({ ...deletes, garbageCollected: true }), false);
+  const waits = { deletedWhen: () => true };
+  assert.equal(needs({ ...deletes, garbageCollected: true }, waits), true);
+  assert.equal(needs({}, waits), false);
+});
+
+test("Workflow keeps the result of a run that failed, with the clock of the run", async () => {
+  const world = new World();
+  const attributes = new Map();
+  const clock = { wallTime: () => 5_000 };
+  const own = { attributes, clock } as unknown as Context<KubernetesObject>;
+  const flow = new Workflow().add("a", world.dependent("a", { fails: true }));
+  await assert.rejects(flow.reconcile(primary, own), /a is broken/);
+  const [ready] = flow.resultOf(own).rollUp(primary);
+  assert.equal(ready?.reason, "Failed");
+  assert.equal(ready?.lastTransitionTime, "1970-01-01T00:00:05Z");
+});

@@ -106,3 +106,8 @@ test("augmentStatus sets nothing for an object that is being deleted", () => {
   const object = { ...rest, metadata: { ...metadata, deletionTimestamp } };
   assert.deepEqual(augmentStatus(object).status.conditions, []);
 });
+
+test("augmentStatus keeps the other fields of a status", () => {
+  const { status } = augmentStatus(deployment({ replicas: 0 }), { now: NOW });
+  assert.equal((status as { replicas?: number }).replicas, 0);
+});

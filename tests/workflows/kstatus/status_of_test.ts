@@ -497,3 +497,35 @@ test("statusOf prefers a rule for a kind, and does not ask Stalled before it", (
   rules.delete("example.com/Gadget");
   assert.equal(statusOf(object, { rules }).message, "group");
 });
+
+test("statusOf goes by the conditions that decide, and by their reason", () => {
+  const crd = (...conditions: object[]) =>
+    verdict("apiextensions.k8s.io/v1", "CustomResourceDefinition", {
+      status: { conditions },
+    });
+  assert.equal(
+    crd(
+      condition("NonStructuralSchema", "False"),
+      condition("Established", "True"),
+    ),
+    "Current",
+  );
+  assert.equal(
+    verdict("v1", "Pod", {
+      metadata: { creationTimestamp: "2026-01-01T00:00:00Z" },
+      status: {
+        phase: "Pending",
+        conditions: [condition("PodScheduled", "False", "SchedulingGated")],
+      },
+    }),
+    "InProgress PodPending",
+  );
+  const failure = condition("ReplicaFailure", "True");
+  const { message } = statusOf({
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    metadata: { name: "x" },
+    status: { conditions: [failure] },
+  } as KubernetesObject);
+  assert.equal(message, "ReplicaFailure message");
+});

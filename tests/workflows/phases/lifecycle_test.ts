@@ -211,12 +211,13 @@ test("LifecycleMetrics times a state from when a restarted operator first saw it
   await clock.advance(60_000);
   await update("Deployed");
   await update("Stable");
-  assert.deepEqual(seen, { Stabilization: [1], Deployed: [0] });
+  const times = (name: string) => seen[name];
+  assert.deepEqual([times("Stabilization"), times("Deployed")], [[1], [0]]);
   // The second upgrade ends the stay in the state before the first.
   await update("Upgrading");
   await update("Deployed");
   await update("Upgrading");
-  assert.deepEqual(seen["Stable"], [0]);
+  assert.deepEqual(times("Stable"), [0]);
   await update("Stable");
-  assert.equal(seen["Upgrade"], undefined);
+  assert.equal(times("Upgrade"), undefined);
 });
