@@ -9,7 +9,10 @@ import {
 function written(
   loops: UpdateLoops,
   attempts: number,
-  { field = "spec", now = () => 0 } = {},
+  { field = "spec", now = () => 0 }: {
+    readonly field?: string;
+    readonly now?: () => number;
+  } = {},
 ): number[] {
   const numbers: number[] = [];
   for (let attempt = 1; attempt <= attempts; attempt++) {

@@ -38,16 +38,7 @@ test("orderNodes refuses unknown and duplicate names", () => {
 });
 
 test("orderNodes names only the nodes of a cycle, not those beside its path", () => {
-  const nodes = [
-    node("x"),
-    node("y", "x"),
-    node("a", "y", "b"),
-    node("b", "a"),
-  ];
-  assert.throws(
-    () => orderNodes([nodes[2]!, ...nodes]),
-    /received "a" twice/,
-  );
+  const nodes = [node("x"), node("a", "x", "b"), node("b", "a")];
   assert.throws(
     () => orderNodes([node("c", "x", "a"), ...nodes]),
     (error: unknown) => {

@@ -539,7 +539,7 @@ test("Workflow passes conditions the resource, as it was reconciled or is read",
       Promise.resolve(
         { operation: "updated", resource: "reconciled" } as const,
       ),
-    delete: () => {},
+    delete: () => Promise.resolve(),
   };
   await new Workflow()
     .add("a", dependent, {
@@ -591,12 +591,16 @@ test("Workflow runs ten nodes at a time unless an option says otherwise", async 
 
 test("Workflow needs a finalizer for what the garbage collector does not delete", () => {
   const needs = (
-    dependent: { delete?: () => void; garbageCollected?: boolean },
+    dependent: { delete?: () => Promise<void>; garbageCollected?: boolean },
     when: { deletedWhen?: () => boolean } = {},
   ) =>
-    new Workflow().add("a", { read: () => "a", ...dependent }, when)
+    new Workflow().add<"a", string>(
+      "a",
+      { read: () => "a", ...dependent },
+      when,
+    )
       .needsFinalizer;
-  const deletes = { delete: () => {} };
+  const deletes = { delete: () => Promise.resolve() };
   assert.equal(needs(deletes), true);
   assert.equal(needs({}), false);
   assert.equal(needs({ ...deletes, garbageCollected: true }), false);

@@ -562,3 +562,33 @@ waitTest(
     assert.deepEqual(await fixture.end(wait), ["NotFound"]);
   },
 );
+
+test("waitFor asks for nothing if there is no object, or its signal has aborted", async () => {
+  const client = {} as Client;
+  assert.deepEqual(await waitFor(client, []), []);
+  const map = { ...ConfigMap, metadata: { name: "a" }, apiVersion: "v1" };
+  const signal = AbortSignal.abort(new Error("over"));
+  await assert.rejects(waitFor(client, [map], { signal }), /^Error: over$/);
+});
+
+waitTest(
+  "waitFor goes by the rule of its caller, also for a Job",
+  async (fixture) => {
+    const job = await fixture.job("own");
+    const rules = new Map([[
+      "batch/Job",
+      () => ({ status: "Current", reason: "", message: "" } as const),
+    ]]);
+    const wait = fixture.begin([job], { rules });
+    assert.deepEqual(await fixture.end(wait), ["Current"]);
+  },
+);
+
+waitTest("waitFor ends with the error of its callback", async (fixture) => {
+  const job = await fixture.job("noticed");
+  const onChange = () => {
+    throw new Error("as asked");
+  };
+  const outcome = await fixture.end(fixture.begin([job], { onChange }));
+  assert.match(String(outcome), /^Error: as asked$/);
+});
