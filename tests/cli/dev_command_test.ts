@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -37,9 +38,11 @@ import { defineKind, Operator } from "${url("mod.ts")}";
 import { z } from "${url("node_modules/zod/index.js")}";
 const names = { group: "${GROUP}", version: "v1", spec: z.object({}) };
 const CronJob = defineKind({ ...names, kind: "CronJob" });
+const Part = defineKind({ ...names, kind: "Part" });
 function make(options = {}) {
   const operator = new Operator(options);
-  operator.register(CronJob, { reconcile(job, ctx) { ctx.log.debug("one"); } });
+  const reconcile = (job, ctx) => ctx.log.debug("one");
+  operator.register(CronJob, { reconcile }, { owns: [Part] });
   return operator;
 }
 ${body}
@@ -134,6 +137,8 @@ for (const [form, body] of Object.entries(FORMS)) {
       );
       // A role cannot be in a namespace without a name.
       assert.ok(seen.every(({ namespace }) => namespace !== ""));
+      // Those of others are not what the operator needs rights for.
+      assert.ok(seen.every(({ verb }) => verb !== "create"));
     } finally {
       await dev.kill();
     }
@@ -297,10 +302,15 @@ test("coracle dev serves probes on another port if theirs is in use", async () =
   const { port } = server.address() as AddressInfo;
   const options = `{ probes: { port: ${port}, host: "127.0.0.1" } }`;
   const file = operatorFile(`export default make(${options});`);
+  // A sample of this name is proposed for kubectl.
+  writeText(dirname(file), "op.yaml", "kind: CronJob\n");
   const dev = new Program(coracle("dev", file), { env: { TMPDIR: folder } });
   try {
     const [, url] = await dev.says(/in use: .* url=(http:\S+)/);
     await dev.says(/The operator of .* is running/);
+    const [greeting] = await dev.says(/In a second terminal:[^]*Ctrl-C/);
+    assert.match(greeting, /\n {2}kubectl apply -f \S+op\.yaml\n/);
+    assert.doesNotMatch(greeting, /kubectl explain/);
     const response = await fetch(`${url}/readyz`);
     assert.equal((await response.json()).ready, true);
     assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
@@ -517,6 +527,11 @@ await operator.run();
   const { kubeconfig, folder } = places();
   for (
     const [flag, says] of [
+      // A record is to show all that the operator asks for.
+      [
+        `--record=${join(folder, "requests")}`,
+        /cronjob default\/a .*Reconciled/,
+      ],
       [
         "--debug",
         /may not create configmaps in namespace default.*\n\n {2}- apiGroups: \[""\]\n {4}resources: \["configmaps"\]\n {4}verbs: \["create"\]/,
@@ -531,6 +546,7 @@ await operator.run();
     );
     try {
       await dev.says(/Press Ctrl-C/);
+      assert.equal(statSync(kubeconfig).mode & 0o777, 0o600);
       await createJob(kubeconfig, "a");
       await dev.says(says);
       assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
