@@ -90,6 +90,7 @@ const Room = defineKind({
     lamps: z.array(z.object({ lit: z.boolean().optional() })).optional(),
     labels: z.record(z.string(), z.object({ at: z.int().optional() }))
       .optional(),
+    place: z.object({ row: z.int(), seat: z.int() }).optional(),
     any: z.looseObject({ known: z.string().optional() }).optional(),
   }),
   versions: { v1: { spec: z.object({ old: z.string().optional() }) } },
@@ -110,6 +111,12 @@ test("checkStatusPatch() checks what a patch makes of the present status", () =>
   assert.equal(refusal({ seats: 2 }, { phase: "Open" }), "");
   assert.match(refusal({ phase: null }, { phase: "Open" }), /^status\.phase: /);
   assert.match(refusal({ seats: "2" }, { phase: "Open" }), /^status\.seats: /);
+  const place = { row: 1, seat: 2 };
+  assert.equal(refusal({ place: { row: 3 } }, { phase: "Open", place }), "");
+  assert.match(
+    refusal({ place: { seat: null } }, { phase: "Open", place }),
+    /^status\.place\.seat: /,
+  );
   // Fields that the patch leaves alone are not its concern, if they are there.
   assert.equal(refusal({ seats: 2 }, { phase: 5 }), "");
   assert.match(refusal({ seats: 2 }, {}), /^status\.phase: /);
