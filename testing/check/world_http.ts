@@ -32,7 +32,8 @@ class FetchedRequest extends Writable {
   readonly #abort: AbortController = new AbortController();
 
   constructor(url: URL, options: RequestOptions) {
-    super();
+    // Its end is that of the answer, not of what it sends.
+    super({ autoDestroy: false });
     const { method = "GET", headers = {}, auth, timeout, signal } = options;
     this.#url = url;
     this.method = method.toUpperCase();
@@ -139,7 +140,8 @@ class FetchedRequest extends Writable {
       httpVersion: "1.1",
       complete: true,
     });
-    if (this.destroyed && this.errored) return;
+    if (this.destroyed) return;
+    message.once("close", () => this.destroy());
     const isHeard = this.emit("response", message);
     if (!isHeard) message.resume();
   }

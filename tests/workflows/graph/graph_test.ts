@@ -50,13 +50,21 @@ test("orderNodes names only the nodes of a cycle, not those beside its path", ()
 });
 
 test("orderNodes visits a node once, however many paths lead to it", () => {
-  const layers = Array.from({ length: 40 }, (_, index) => {
+  let visits = 0;
+  const visited = (name: string, dependsOn: string[]) => ({
+    name,
+    get dependsOn() {
+      visits++;
+      return dependsOn;
+    },
+  });
+  const layers = Array.from({ length: 9 }, (_, index) => {
     const below = index === 0 ? [] : [`a${index - 1}`, `b${index - 1}`];
-    return [node(`a${index}`, ...below), node(`b${index}`, ...below)];
+    return [visited(`a${index}`, below), visited(`b${index}`, below)];
   });
   const names = orderNodes(layers.reverse().flat()).map(({ name }) => name);
-  assert.equal(names.length, 80);
   assert.equal(names[0], "a0");
+  assert.deepEqual([names.length, visits], [18, 18]);
 });
 
 test("mermaid draws each dependency once, and escapes quotes", () => {
