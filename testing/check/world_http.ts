@@ -90,13 +90,11 @@ class FetchedRequest extends Writable {
   }
 
   override _write(
-    chunk: Buffer | string,
-    encoding: BufferEncoding,
+    chunk: Buffer,
+    _encoding: BufferEncoding,
     done: () => void,
   ): void {
-    this.#chunks.push(
-      typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk,
-    );
+    this.#chunks.push(chunk);
     done();
   }
 
@@ -149,13 +147,12 @@ class FetchedRequest extends Writable {
 
 function requestBy(protocol: string) {
   return (...given: Arguments): FetchedRequest => {
-    const values = given.filter((one) => one !== undefined);
-    const callback = values.find((one) => typeof one === "function");
-    const first = values.find((one) =>
+    const callback = given.find((one) => typeof one === "function");
+    const first = given.find((one) =>
       typeof one === "string" || one instanceof URL
     );
     const options =
-      values.find((one): one is RequestOptions =>
+      given.find((one): one is RequestOptions =>
         typeof one === "object" && !(one instanceof URL)
       ) ?? {};
     const { hostname, host, port, path } = options;

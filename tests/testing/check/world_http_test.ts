@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import http from "node:http";
+import http, { request } from "node:http";
 import https from "node:https";
 import type { Readable } from "node:stream";
 import { test } from "node:test";
@@ -45,7 +45,9 @@ async function textOf(sent: Sent): Promise<string> {
 /** Answers with what was asked. */
 async function echo(request: Request): Promise<Response> {
   const { method, url, headers } = request;
-  const names = [...headers.keys()].filter((name) => /^x-|^auth/.test(name));
+  const names = [...headers.keys()].filter((name) =>
+    /^(x-|auth|host$|connection$)/.test(name)
+  );
   return new Response(
     [
       method,
@@ -55,6 +57,19 @@ async function echo(request: Request): Promise<Response> {
     ].join(" "),
   );
 }
+
+test("Replaced node:http is that of the runtime again at the end", async () => {
+  const before = [http.request, http.get, https.request, https.get, request];
+  const now = () => [http.request, http.get, https.request, https.get, request];
+  await withHttp(echo, () => {
+    // Only Node replaces the imported names as well.
+    for (const [index, one] of now().slice(0, 4).entries()) {
+      assert.notEqual(one, before[index]);
+    }
+    return Promise.resolve();
+  });
+  assert.deepEqual(now(), before);
+});
 
 test("Replaced node:http takes addresses in all forms", async () => {
   await withHttp(echo, async () => {
@@ -80,7 +95,7 @@ test("Replaced node:http takes addresses in all forms", async () => {
 
 test("Replaced node:http sends headers and a body as they are given", async () => {
   await withHttp(echo, async () => {
-    const sent = http.request("http://a.test/", {
+    const sent = http.request("http://a.test/?a=b", {
       method: "put",
       auth: "me:secret",
       headers: {
@@ -91,7 +106,7 @@ test("Replaced node:http sends headers and a body as they are given", async () =
       },
     });
     assert.equal(sent.method, "PUT");
-    assert.equal(sent.path, "/");
+    assert.equal(sent.path, "/?a=b");
     assert.equal(sent.getHeader("x-one"), "1");
     sent.setHeader("x-ONE", "2");
     assert.ok(sent.hasHeader("X-one"));
@@ -101,7 +116,7 @@ test("Replaced node:http sends headers and a body as they are given", async () =
     sent.end("6364", "hex");
     assert.equal(
       await textOf(sent),
-      `PUT http://a.test/ authorization=Basic ${
+      `PUT http://a.test/?a=b authorization=Basic ${
         btoa("me:secret")
       } x-list=a, b x-one=2 abcd`,
     );
@@ -183,6 +198,8 @@ test("Replaced node:http ends its time limit at the answer, and then closes", as
       assert.ok(limit !== undefined && cleared.has(limit));
       assert.equal((await answer.toArray()).join(""), "ok");
       await closed;
+      // Nobody reads this answer.
+      await once(http.get("http://a.test/"), "close");
     });
   } finally {
     Object.assign(globalThis, { clearTimeout, setTimeout });
