@@ -52,20 +52,27 @@ class Fixture {
   effect: object | undefined;
   changes: object[] = [];
   attributed: unknown[] = [];
-  faultOf: (event: { readonly n: number }) => string | undefined = () =>
-    undefined;
+  faultOf: (
+    event: { readonly n: number; readonly isInitial: boolean },
+  ) => string | undefined = () => undefined;
+  isDelayed = false;
+  /** Whether a watch that missed an event is closed immediately. */
+  closesGaps = true;
 
   constructor() {
     const perturbations = {
       beforeWrite: () => Promise.resolve(this.verdict),
       effect: () => this.effect,
-      isDelayed: () => false,
+      isDelayed: () => this.isDelayed,
       lingers: () => false,
       breaks: () => false,
       staleWatch: () => this.log.push("stale watch"),
       endGap: () => this.log.push("end gap"),
-      closeLater: (_watch: unknown, close: () => void) => close(),
-      onEvent: (event: { readonly n: number }) => this.faultOf(event),
+      closeLater: (_watch: unknown, close: () => void) => {
+        if (this.closesGaps) close();
+      },
+      onEvent: (event: { readonly n: number; readonly isInitial: boolean }) =>
+        this.faultOf(event),
     };
     this.transport = new WorldTransport(
       1,
@@ -412,4 +419,141 @@ test("WorldTransport ends its watches and their events when it is dropped", asyn
   world.transport.drop();
   assert.equal(world.actions.length, 0);
   assert.equal(closed?.aborted, true);
+});
+
+/** Line of a watch. */
+function event(type: string, metadata: object): string {
+  return `${JSON.stringify({ type, object: { metadata } })}\n`;
+}
+
+test("WorldTransport answers a request that is aborted while it is served", async () => {
+  const world = new Fixture();
+  const stop = new AbortController();
+  world.answer = () => {
+    stop.abort(new Error("too late"));
+    return answer(200, "{}");
+  };
+  const sent = world.send("GET", `${MAPS}/a`, { signal: stop.signal });
+  await world.run();
+  assert.equal((await sent).status, 200);
+});
+
+test("WorldTransport attributes to no write what changed before it", async () => {
+  const world = new Fixture();
+  const definition = { group: "", plural: "configmaps" };
+  const object = { name: "a", namespace: "shop", uid: "uid-a", definition };
+  world.changes.push({ type: "MODIFIED", revision: 4, object });
+  const { changed } = await world.entryOf("PATCH", `${MAPS}/a`);
+  assert.deepEqual([changed, world.attributed.length], [false, 1]);
+});
+
+test("WorldTransport removes the stale state of a list at once", async () => {
+  const world = new Fixture();
+  world.effect = { staleAt: 3 };
+  await world.entryOf("GET", MAPS);
+  assert.deepEqual(world.log, ["fault 1", "send GET", "fault removed"]);
+});
+
+test("WorldTransport tells a dropped operator nothing, and opens no watch for it", async () => {
+  let signal: AbortSignal | undefined;
+  for (const path of [`${MAPS}/a`, `${MAPS}?watch=true`]) {
+    const world = new Fixture();
+    world.answer = (request) => {
+      ({ signal } = request);
+      world.transport.drop();
+      if (!path.includes("watch")) throw new Error("broken");
+      return answer(200, event("ADDED", { name: "a" }));
+    };
+    let isOver = false;
+    world.send("GET", path).finally(() => isOver = true).catch(() => {});
+    await world.run();
+    assert.deepEqual([isOver, world.actions.length], [false, 0]);
+  }
+  assert.equal(signal?.aborted, true);
+});
+
+test("WorldTransport numbers events but those of Events, and knows initial ones", async () => {
+  const world = new Fixture();
+  const initial: boolean[] = [];
+  world.faultOf = ({ isInitial }) => void initial.push(isInitial);
+  const lines = [
+    event("ADDED", { name: "a", resourceVersion: "3" }),
+    event("BOOKMARK", { resourceVersion: "4" }),
+    event("ADDED", { name: "b" }),
+  ];
+  world.answer = () => answer(200, ...lines);
+  void world.send("GET", `${MAPS}?watch=true&sendInitialEvents=true`);
+  for (const { run } of world.actions.splice(0)) run();
+  for (let turn = 0; turn < 9; turn++) await nextTurn();
+  // None is before those that came earlier.
+  assert.deepEqual(world.actions.map(({ revision }) => revision), [3, 4, 4, 4]);
+  await world.run();
+  assert.deepEqual(initial, [true, false]);
+  world.answer = () => answer(200, lines[0]!);
+  const path = "/api/v1/namespaces/shop/events?watch=true";
+  void world.send("GET", path);
+  await world.run();
+  const last = world.trace.at(-1) as EventEntry;
+  assert.deepEqual([last.type, last.n, initial.length], [
+    "event",
+    undefined,
+    2,
+  ]);
+});
+
+test("WorldTransport keeps the number of an event that is delayed", async () => {
+  const world = new Fixture();
+  world.answer = () =>
+    answer(200, event("ADDED", { name: "a" }), event("ADDED", { name: "b" }));
+  void world.send("GET", `${MAPS}?watch=true`);
+  for (const { run } of world.actions.splice(0)) run();
+  for (let turn = 0; turn < 9; turn++) await nextTurn();
+  const [first, second] = world.actions.splice(0);
+  world.isDelayed = true;
+  assert.equal(first?.blocked?.(), true);
+  world.isDelayed = false;
+  assert.equal(second?.blocked?.(), false);
+  second?.run();
+  first?.run();
+  const numbers = world.trace.filter((one): one is EventEntry =>
+    one.type === "event"
+  ).map(({ name, n }) => `${name} ${n}`);
+  assert.deepEqual(numbers, ["b 2", "a 1"]);
+});
+
+test("WorldTransport expires the next watch of a collection that missed an event", async () => {
+  const watch = `${MAPS}?watch=true`;
+  for (
+    const [between, ends] of [
+      [undefined, true],
+      [MAPS, false],
+      [`${watch}&sendInitialEvents=true`, false],
+    ] as const
+  ) {
+    const world = new Fixture();
+    world.closesGaps = false;
+    world.faultOf = ({ n }) => n === 1 ? "missed" : undefined;
+    const added = () => answer(200, event("ADDED", { name: "a" }));
+    world.answer = added;
+    void world.send("GET", watch);
+    await world.run();
+    if (between !== undefined) {
+      world.answer = () => answer(200, "");
+      void world.send("GET", between);
+      await world.run();
+    }
+    world.answer = added;
+    const textOf = async () => {
+      const sent = world.send("GET", watch);
+      await world.run();
+      let text = "";
+      for await (const chunk of (await sent).body) {
+        text += new TextDecoder().decode(chunk);
+      }
+      return text;
+    };
+    assert.match(await textOf(), ends ? /"code":410/ : /ADDED/);
+    assert.equal(world.log.includes("end gap"), ends);
+    assert.match(await textOf(), /ADDED/, "once");
+  }
 });
