@@ -325,3 +325,46 @@ test("oneShotTask records the id of each attempt before it starts it", async () 
   await world.pass();
   assert.deepEqual(recorded, [true, undefined, true, undefined]);
 });
+
+test("oneShotTask does not start again when the cache is behind its writes", async () => {
+  let starts = 0;
+  const world = new BackupWorld({ start: () => void starts++ });
+  const old = structuredClone(world.stored);
+  await world.pass();
+  world.stored = old;
+  await world.pass().catch(() => {});
+  assert.equal(starts, 1);
+});
+
+test("oneShotTask observes a generation only when the task has ended", async () => {
+  const world = new BackupWorld();
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, undefined);
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  await world.pass();
+  assert.equal(world.stored.status?.observedGeneration, 1);
+});
+
+test("oneShotTask reports a time of retry that is too late, and counts attempts", async () => {
+  const world = new BackupWorld();
+  await world.pass();
+  await world.fail();
+  const retryAt = world.clock.wallTime() + 3_600_001;
+  world.write({ ...world.stored.status, retryAt, failures: -1 });
+  world.restart();
+  await world.pass();
+  assert.ok(
+    world.events.includes(
+      "Warning StatusInvalid: The status was damaged: failures, retryAt could not be read",
+    ),
+    world.events.join("\n"),
+  );
+});
+
+test("oneShotTask takes a shorter maxBackOff than its default, and Infinity retries", async () => {
+  const world = new BackupWorld({ maxBackOff: "5s", retries: Infinity });
+  await world.pass();
+  assert.equal(await world.fail(), 5_000);
+  const invalid = new BackupWorld({ backOff: "6s", maxBackOff: "5s" });
+  await assert.rejects(invalid.pass(), /"backOff" must not be longer/);
+});
