@@ -20,6 +20,7 @@ releaseScenario(
     await release.play([(pass) => {
       asked.push(pass.requested);
       forced.push(pass.forced);
+      if (!pass.requested) pass.object.status!.revision = "r1";
     }]);
     const ask = async (token: string, force = false) => {
       const annotations = {
@@ -35,6 +36,7 @@ releaseScenario(
     await ask("now");
     assert.deepEqual(asked, [false, true]);
     assert.equal((await release.read()).status?.lastHandledReconcileAt, "now");
+    assert.equal((await release.read()).status?.revision, "r1", "it is kept");
     await ask(" ", true);
     assert.deepEqual(forced, [false, false, true]);
     const { status } = await release.read();
