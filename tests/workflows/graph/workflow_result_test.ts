@@ -183,13 +183,13 @@ test("WorkflowResult is rescheduled by the soonest of all its verdicts", () => {
     a: {
       verdicts: {
         activeWhen: { met: true },
-        readyWhen: { met: false, recheckAfter: "30s" },
+        readyWhen: { met: false, recheckAfter: "3s" },
       },
     },
     b: { verdicts: { readyWhen: { met: false, recheckAfter: 5_000 } } },
     c: { verdicts: { readyWhen: { met: false, recheckAfter: "1m" } } },
   });
-  assert.equal(flow.rescheduleAfter, 5_000);
+  assert.equal(flow.rescheduleAfter, 3_000);
 });
 
 test("WorkflowResult names what is deleted, with a reason that is not empty", () => {
