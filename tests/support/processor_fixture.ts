@@ -1,9 +1,13 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import type { ConcurrencyCap } from "../../core/controller/run/concurrency_cap.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { controllerSettings } from "../../core/controller/controller_options.ts";
-import { EventProcessor } from "../../core/controller/run/event_processor.ts";
+import {
+  EventProcessor,
+  type EventProcessorDeps,
+} from "../../core/controller/run/event_processor.ts";
 import type { Run, RunResult } from "../../core/controller/run/run.ts";
 import type { RunObserver } from "../../core/controller/run/run_observers.ts";
 import { FRESH, type RunPlan } from "../../core/controller/run/run_state.ts";
@@ -23,6 +27,7 @@ export interface ProcessorCaseOptions {
   readonly clock?: VirtualClock | undefined;
   readonly shard?: ShardAssignment | undefined;
   readonly mayRun?: (() => boolean) | undefined;
+  readonly sources?: EventProcessorDeps<Gadget>["sources"] | undefined;
   /** Observers that are called before the fixture. */
   readonly observers?: readonly RunObserver<Gadget>[] | undefined;
 }
@@ -67,7 +72,8 @@ export class ProcessorFixture {
     const { clock = new VirtualClock(), cap } = options;
     this.clock = clock;
     const { primaries } = this;
-    const text = (key: unknown) => key as string;
+    const text = (key: ObjectKey | string) =>
+      typeof key === "string" ? key : keyText(key);
     this.processor = new EventProcessor<Gadget>({
       settings: controllerSettings(
         { kind: "Gadget" },
@@ -84,7 +90,8 @@ export class ProcessorFixture {
         readList: () => Promise.resolve([...primaries.values()]),
       },
       finalizer: undefined,
-      sources: { followsPrimaries: false, primaryEvent() {} },
+      sources: options.sources ??
+        { followsPrimaries: false, primaryEvent() {} },
       shard: options.shard,
       mayRun: options.mayRun ?? (() => true),
       dispatcher: { dispatch: (run) => this.#dispatch(run) },

@@ -192,6 +192,7 @@ test("SchedulingQueue collects the adds of a held key", async () => {
 
 test("SchedulingQueue delays a key as its limiter decides", async () => {
   const clock = new VirtualClock();
+  await clock.advance(1_000);
   const waits = [50, 0];
   const asked: [string, number][] = [];
   const queue = new SchedulingQueue({
@@ -211,7 +212,7 @@ test("SchedulingQueue delays a key as its limiter decides", async () => {
   const item = take(queue);
   assert.equal(item.cause, 9, "the cause outlives the wait");
   assert.equal(item.events, 2);
-  assert.deepEqual(asked, [["a", 0], ["a", 50]]);
+  assert.deepEqual(asked, [["a", 1_000], ["a", 1_050]]);
 });
 
 test("SchedulingQueue marks a running key as removed [3.9.0]", () => {
@@ -444,4 +445,39 @@ test("SchedulingQueue forgets a key that is released without an add", () => {
   queue.add("a");
   queue.release(item, 10);
   assert.equal(queue.waiting, 1);
+});
+
+test("SchedulingQueue knows since when a key waits for its run", async () => {
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock });
+  await clock.advance(100);
+  queue.add("a");
+  await clock.advance(20);
+  const item = take(queue);
+  assert.equal(item.addedAt, 100);
+  queue.add("a");
+  await clock.advance(30);
+  queue.done(item);
+  assert.equal(take(queue).addedAt, 150);
+});
+
+test("SchedulingQueue starts no second run when a hold ends during the first", () => {
+  const queue = new SchedulingQueue({ clock: new VirtualClock() });
+  queue.add("a");
+  const item = take(queue);
+  queue.hold(item, 50);
+  queue.release(item, 50);
+  assert.equal(queue.waiting, 0);
+  assert.equal(queue.take(), undefined);
+});
+
+test("SchedulingQueue adds a running key at a later time as a timer", () => {
+  const queue = new SchedulingQueue({ clock: new VirtualClock() });
+  queue.add("a");
+  const item = take(queue);
+  queue.addAt("a", 10);
+  queue.add("b", { priority: Priority.live });
+  queue.done(item);
+  queue.add("c", { priority: Priority.live });
+  assert.deepEqual(takeAll(queue), ["b", "c", "a"]);
 });
