@@ -175,3 +175,28 @@ test("setFinalizer fails after ten conflicts in a row", async () => {
   );
   assert.equal(server.patches, 10);
 });
+
+test("setFinalizer removes our finalizer of an object that is being deleted", async () => {
+  const deleted = gadget([OURS, "other.example.com/x"]);
+  deleted.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
+  const server = new Server(deleted);
+  await change(server, false);
+  assert.deepEqual(server.object?.metadata.finalizers, ["other.example.com/x"]);
+});
+
+test("setFinalizer passes on an error that is not of the server", async () => {
+  const lost = new Error("The connection is lost");
+  const server = new Server(gadget([OURS]), () => {
+    throw lost;
+  });
+  await assert.rejects(
+    async () => await change(server, false),
+    (error) => error === lost,
+  );
+});
+
+test("checkFinalizer limits the length of the domain", () => {
+  const finalizer = (length: number) => `${"a".repeat(length - 6)}.com/x`;
+  checkFinalizer(finalizer(316));
+  assert.throws(() => checkFinalizer(finalizer(317)), TypeError);
+});

@@ -138,8 +138,9 @@ test("Dispatcher leaves the workflow to a cleanup that calls it", async () => {
 
 test("Dispatcher reschedules a run as its workflow asks, unless the result does", async () => {
   const workflow = {
-    reconcile: () => Promise.resolve({ done: false, rescheduleAfter: "4s" }),
-    resultIn: () => ({ done: false, rescheduleAfter: "5s" }),
+    reconcile: () =>
+      Promise.resolve({ done: false, rescheduleAfter: "4s" } as const),
+    resultIn: () => ({ done: false, rescheduleAfter: "5s" } as const),
   } as const;
   const cases = [
     [{ ...workflow, explicit: false }, undefined, 4_000],
@@ -220,7 +221,9 @@ test("Dispatcher warns of a result for a deleted object", async () => {
     undefined,
   ];
   for (const [index, returned] of results.entries()) {
-    const { logged, result } = dispatched({ reconcile: () => returned }, {
+    const { logged, result } = dispatched({
+      reconcile: () => returned as never,
+    }, {
       primary: WITH_FINALIZER,
       deleted: true,
       allEvents: true,

@@ -51,7 +51,7 @@ test("EventProcessor gives sources a partial primary once it is read, if it exis
   const { events, fixture } = followed();
   const { settle, processor } = fixture;
   const added = fixture.add(A, { header: PARTIAL });
-  assert.deepEqual(events, []);
+  assert.equal(events.length, 0);
   await settle.call(fixture);
   assert.equal(events[0]?.object, added);
   fixture.add(B, { header: PARTIAL });
@@ -195,6 +195,21 @@ test("EventProcessor runs each of several deletions of a name, then the new obje
     [uids[0], true],
     [uids[1], true],
     [last.metadata.uid, false],
+  ]);
+});
+
+test("EventProcessor runs the second deletion of a name as a deletion", async () => {
+  const fixture = new ProcessorFixture({ settings: { allEvents: true } });
+  for (let count = 0; count < 2; count++) {
+    fixture.add(A);
+    fixture.delete(A);
+  }
+  fixture.script = () => DONE;
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.begun.map(({ cause: { type } }) => type), [
+    "deleted",
+    "deleted",
   ]);
 });
 

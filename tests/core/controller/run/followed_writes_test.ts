@@ -38,3 +38,10 @@ test("FollowedWrites fails the end with the first error, and logs all", async ()
   await assert.rejects(async () => await writes.end(), /^Error: Refused$/);
   assert.deepEqual(levels, ["warn", "warn"]);
 });
+
+test("FollowedWrites leaves the error of an awaited write to its reconciler", async () => {
+  const { writes, levels } = followed();
+  await assert.rejects(writes.follow(refused(), "ctx.apply(A)"));
+  await writes.end();
+  assert.deepEqual(levels, []);
+});

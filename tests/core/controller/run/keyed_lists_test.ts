@@ -71,3 +71,19 @@ test("mentionsKeyedList finds lists whose entries all have their keys", () => {
     true,
   );
 });
+
+test("mergeKeyedLists merges an entry that differs from the given one", () => {
+  const given = { conditions: [{ type: "A", status: "1" }] };
+  const current = { conditions: [{ type: "A", status: "2", reason: "x" }] };
+  const patch = { conditions: [{ type: "A", status: "3" }] };
+  assert.deepEqual(mergeKeyedLists(patch, undefined, { given, current }), {
+    conditions: [{ type: "A", status: "3", reason: "x" }],
+  });
+});
+
+test("mentionsKeyedList finds lists in maps, and no schema of inherited names", () => {
+  const ports = { ports: [{ port: 80 }] };
+  const maps = { properties: { sites: { additionalProperties: PORTS } } };
+  assert.equal(mentionsKeyedList({ sites: { a: ports } }, maps), true);
+  assert.equal(mentionsKeyedList({ constructor: ports }, maps), false);
+});

@@ -1,10 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { OwnerReference } from "../../../../core/api/object.ts";
+import type { Kind } from "../../../../core/api/kind.ts";
+import type {
+  KubernetesObject,
+  OwnerReference,
+} from "../../../../core/api/object.ts";
 import {
   Ownership,
   placedObject,
+  type Relation,
 } from "../../../../core/controller/run/owner.ts";
+import { byFunction } from "../../../../core/controller/watch/mappers.ts";
+import {
+  watch,
+  type WatchingSource,
+} from "../../../../core/controller/watch/watch_source.ts";
 import { silentLogger } from "../../../../core/logger.ts";
 import { applyJsonPatch } from "../../../../core/patch/json_patch.ts";
 import {
@@ -199,4 +209,79 @@ test("Ownership refuses an object that the annotations give to another primary",
       return true;
     });
   }
+});
+
+/** Ownership of a controller with sources, and its warnings. */
+function owning(...sources: WatchingSource<KubernetesObject>[]) {
+  const warnings: string[] = [];
+  const made = new Ownership({
+    kind: ConfigMap,
+    sources: {
+      ofKind: ({ kind }) => sources.filter((one) => one.kind.kind === kind),
+    },
+    log: { ...silentLogger, warn: (text) => warnings.push(text) },
+  });
+  const check = (
+    kind: Kind,
+    verb: "apply" | "create",
+    labels: Record<string, string> = {},
+    relation: Relation = "reference",
+  ) => {
+    const intent = { metadata: { namespace: "default", name: "a", labels } };
+    made.checkWatched(kind, { intent, relation }, verb);
+  };
+  return { warnings, check, ownership: made };
+}
+
+const source = (
+  role: "owns" | "watches",
+  options: Parameters<typeof watch<KubernetesObject, Secret>>[1] = {},
+) =>
+  (watch(Secret, options) as unknown as WatchingSource<KubernetesObject>)
+    .usedAs(role);
+
+test("placedObject keeps annotations beside those that name the owner", () => {
+  const { intent } = placedObject(ConfigMap, {
+    metadata: { namespace: "other", name: "two", annotations: { a: "b" } },
+  }, OWNER);
+  const { annotations } = intent.metadata as ConfigMap["metadata"];
+  assert.equal(annotations?.["a"], "b");
+  assert.equal(annotations?.["coracle.dev/primary-name"], "one");
+});
+
+test("Ownership owns no objects by default that all sources take for others'", () => {
+  const others = source("watches", { mapper: byFunction(() => []) });
+  assert.equal(owning().ownership.byDefault(Secret), undefined);
+  assert.equal(owning(others).ownership.byDefault(Secret), false);
+  const both = owning(others, source("owns"));
+  assert.equal(both.ownership.byDefault(Secret), undefined);
+});
+
+test("Ownership refuses an object that all sources of its kind would hide", () => {
+  const labelSelector = "app=web";
+  const hiding = source("owns", { name: "hiding", labelSelector });
+  const one = owning(hiding);
+  one.check(Secret, "apply", { app: "web" });
+  one.check(Secret, "apply", {}, "none");
+  assert.throws(
+    () => one.check(Secret, "create"),
+    /^Error: Cannot create v1 Secret default\/a: the event source "hiding" would not show it/,
+  );
+  owning(hiding, source("owns")).check(Secret, "apply");
+  owning(source("watches", { labelSelector })).check(Secret, "apply");
+});
+
+test("Ownership warns once of each kind that nothing watches or collects", () => {
+  const { warnings, check } = owning();
+  check(Secret, "create");
+  check(ConfigMap, "apply");
+  assert.deepEqual(warnings, []);
+  for (let count = 0; count < 2; count++) check(Secret, "apply");
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /^Nothing watches v1 Secret/);
+  for (let count = 0; count < 2; count++) {
+    check(ConfigMap, "apply", {}, "annotations");
+  }
+  assert.equal(warnings.length, 2);
+  assert.match(warnings[1] ?? "", /garbage collector .* across namespaces$/);
 });

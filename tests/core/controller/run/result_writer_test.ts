@@ -14,6 +14,7 @@ import { defineKind } from "../../../../core/crd/define_kind.ts";
 import {
   contextOf,
   FINALIZER,
+  GADGET,
   gadget,
   KEY,
   refused,
@@ -345,7 +346,9 @@ const LISTING = defineKind({
   kind: "Gadget",
   spec: z.object({ value: z.string().optional() }),
   status: z.object({
-    parts: z.array(z.object({ name: z.string() })).meta({
+    parts: z.array(
+      z.object({ name: z.string(), value: z.string().optional() }),
+    ).meta({
       "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": ["name"],
     }),
@@ -422,4 +425,70 @@ test("ResultWriter sends a new object as a merge patch, to keep what others add"
     metadata: { uid: "uid-a" },
   }]);
   assert.match(sent[0] ?? "", /^PATCH /);
+});
+
+test("ResultWriter keeps a newer generation that a status was copied with", async () => {
+  const { write, bodies } = writerOf();
+  await write(patchStatus({ observedGeneration: 5 }), true, observed(5));
+  assert.deepEqual(bodies[0]?.["status"], { observedGeneration: 5 });
+});
+
+test("ResultWriter writes the status after the fields in the version of their answer", async () => {
+  const { write, bodies } = writerOf({
+    answers: [{ body: gadget({ generation: 4, resourceVersion: "2" }) }],
+  });
+  await write(patchResourceAndStatus({ spec: {} }, { value: "a" }, {
+    method: "replace",
+  }));
+  const versions = bodies.map(({ metadata }) =>
+    (metadata as { resourceVersion?: string }).resourceVersion
+  );
+  assert.deepEqual(versions, ["1", "2"]);
+});
+
+test("ResultWriter gives up merging lists after five conflicts", async () => {
+  const answers = Array.from({ length: 5 }, () => [
+    refused(409, "Conflict"),
+    { body: gadget() },
+  ]).flat();
+  const { write, sent } = writerOf({ kind: LISTING, answers });
+  const written = write(patchStatus({ parts: [{ name: "ours" }] }), false);
+  await assert.rejects(written, { status: 409 });
+  assert.equal(sent.filter((line) => line.startsWith("PATCH")).length, 5);
+});
+
+test("ResultWriter leaves entries of a list as they are that it has copied", async () => {
+  const part = (name: string, value: string) => ({ name, value });
+  const states = (value: string) => ({
+    ...gadget(),
+    status: { parts: [part("copied", value)] },
+  });
+  const { write, bodies } = writerOf({
+    kind: LISTING,
+    cached: { "Gadget default/a": states("newer") },
+  });
+  const result = patchStatus({
+    parts: [part("copied", "old"), part("b", "c")],
+  });
+  await write(result, false, states("old"));
+  assert.deepEqual(bodies[0]?.["status"], {
+    parts: [part("copied", "newer"), part("b", "c")],
+  });
+});
+
+test("setStatus applies to its object only, and no generation to other kinds", async () => {
+  const cached = { "Gadget default/a": observed(2) };
+  const { write, bodies } = writerOf({ kind: GADGET, cached });
+  await write(setStatus({ value: "a" }), false);
+  assert.deepEqual(bodies[0]?.["status"], { value: "a" });
+  const { metadata } = bodies[0] as { metadata?: { uid?: string } };
+  assert.equal(metadata?.uid, "uid-a");
+});
+
+test("setStatus passes on a refusal that is no invalid status", async () => {
+  const { write, sent } = writerOf({ answers: [refused(400, "BadRequest")] });
+  await assert.rejects(write(setStatus({ value: "a" }), false), {
+    status: 400,
+  });
+  assert.equal(sent.length, 1);
 });

@@ -6,8 +6,11 @@ import {
   decideEvent,
   decideStep,
   FRESH,
+  isLeaving,
   type RunCircumstances,
+  type RunEnd,
   type RunState,
+  willRetry,
 } from "../../../../core/controller/run/run_state.ts";
 import {
   exponentialBackoff,
@@ -290,4 +293,44 @@ test("decideAfterRun keeps a retry that became due while an earlier run failed",
   assert.equal(plan.failure, "kept");
   assert.equal(plan.state.attempt, 1, "an event uses no attempt");
   assert.equal(plan.timerAt, 1_000_700, "not before the floor");
+});
+
+test("decideStep leaves a paused object alone in all-events mode, too", () => {
+  const object = { deleting: true, hasFinalizer: true, paused: true };
+  for (const usesFinalizer of [false, true]) {
+    const mode = { usesFinalizer, allEvents: true };
+    assert.equal(decideStep(object, mode), "paused");
+  }
+});
+
+test("isLeaving is true until the object is seen without its deletion", () => {
+  const deletionTimestamp = "2026-01-01T00:00:00Z";
+  for (const leaving of [false, true]) {
+    const state = { ...FRESH, leaving };
+    const metadata = { name: "a" };
+    assert.equal(isLeaving(state, { metadata }), false);
+    const deleted = { metadata: { ...metadata, deletionTimestamp } };
+    assert.equal(isLeaving(state, deleted), leaving);
+  }
+});
+
+test("decideAfterRun gives an exhausted object no retry, even if an event waits", () => {
+  const state = { ...FRESH, attempt: 1, failures: 9, exhausted: true };
+  const { failure, timerAt } = decideAfterRun(
+    state,
+    failed,
+    circumstances({ eventWaiting: true, maxInterval: 5_000 }),
+  );
+  assert.deepEqual([failure, timerAt], ["exhausted", 1_005_000]);
+});
+
+test("willRetry is true for a planned retry or a waiting event", () => {
+  const retried = (end: RunEnd, changes: Partial<RunCircumstances> = {}) =>
+    willRetry(decideAfterRun(FRESH, end, circumstances(changes)));
+  assert.equal(retried(failed), true);
+  assert.equal(retried(failed, { eventWaiting: true }), true);
+  const endless = { retry: noRetry, maxInterval: Infinity };
+  assert.equal(retried(failed, endless), false);
+  assert.equal(retried({ type: "failed", final: true }), false);
+  assert.equal(retried({ type: "done" }), false);
 });

@@ -86,3 +86,12 @@ test("statusLeftovers removes nothing that its manager has applied", () => {
   object.metadata.managedFields!.push(applied);
   assert.deepEqual(statusLeftovers(object, "ours"), { a: null });
 });
+
+test("statusLeftovers removes an item of a set that nobody else owns", () => {
+  const object = gadget(
+    { names: ["ours", "theirs"] },
+    { "f:names": { 'v:"ours"': {}, 'v:"theirs"': {} } },
+    { "f:names": { 'v:"theirs"': {} } },
+  );
+  assert.deepEqual(statusLeftovers(object, "ours"), { names: ["theirs"] });
+});
