@@ -6,21 +6,38 @@ import type {
   SourceContext,
 } from "../../../core/controller/event_source.ts";
 import { nextTurn } from "../../../core/clock.ts";
-import { SourceGroup } from "../../../core/controller/source_group.ts";
-import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
+import {
+  allWrites,
+  SourceGroup,
+} from "../../../core/controller/source_group.ts";
+import { ConfigMap, Namespace, Secret } from "../../../core/kinds/core_v1.ts";
 import { type LogFields, silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger: () => true, retryFailed() {} };
 
-/** Group of event sources without a controller. */
-function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
+/** Group of event sources without a controller, with changed dependencies. */
+function groupWith(
+  changes: object,
+  ...sources: readonly Partial<EventSource>[]
+): SourceGroup<never> {
   const deps = {
     clock: new VirtualClock(),
     log: silentLogger,
     primaryKind: ConfigMap,
+    ...changes,
   };
-  return new SourceGroup(sources as never, deps as never);
+  const settled = () => Promise.resolve();
+  const others = { name: "source", start: settled, stop: settled };
+  const complete = sources.map((source) =>
+    Object.assign(source, { ...others, ...source })
+  );
+  return new SourceGroup(complete as never, deps as never);
+}
+
+/** Group of event sources without a controller. */
+function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
+  return groupWith({}, ...sources);
 }
 
 test("SourceGroup starts a source that was added early once, with namespaces", async () => {
@@ -266,4 +283,199 @@ test("SourceGroup stops its sources one by one, in reverse order", async () => {
     `stopped ${name}`,
   ]);
   assert.deepEqual(calls, expected);
+});
+
+/** Client that records its reads. */
+function recordedClient() {
+  const reads: unknown[] = [];
+  const client = {
+    find: (...parts: unknown[]) => Promise.resolve(void reads.push(parts)),
+    async *listAll(...parts: unknown[]) {
+      reads.push(parts);
+      yield await Promise.resolve({ metadata: { name: "listed" } });
+    },
+  };
+  return { reads, client };
+}
+
+test("SourceGroup that is stopped before its start refuses a source it was given", async () => {
+  const group = groupOf();
+  const added = group.add({ name: "early" } as never);
+  await group.stop();
+  await assert.rejects(added, /^Error: Cannot start event source "early": /);
+});
+
+test("SourceGroup logs the failure of a source that follows primaries", async () => {
+  const errors: LogFields[] = [];
+  const log = {
+    ...silentLogger,
+    error: (_message: string, fields: LogFields) => errors.push(fields),
+  };
+  const broken = new Error("broken");
+  const group = groupWith(
+    { log },
+    { name: "late", onPrimary: () => Promise.reject(broken) as never },
+    {
+      name: "early",
+      onPrimary() {
+        throw broken;
+      },
+    },
+  );
+  await group.start("all", HANDLER);
+  const key = { namespace: "default", name: "a" };
+  group.primaryEvent({ type: "deleted", key, object: undefined });
+  await nextTurn();
+  const found = errors.map(({ source, object, error }) => [
+    source,
+    object,
+    error,
+  ]);
+  assert.deepEqual(found, [
+    ["early", "default/a", broken],
+    ["late", "default/a", broken],
+  ]);
+});
+
+test("SourceGroup follows primaries once a source is added that does", async () => {
+  const group = groupOf();
+  await group.start("all", HANDLER);
+  const added = {
+    name: "added",
+    start: () => Promise.resolve(),
+    onPrimary() {},
+  };
+  await group.add(added as never);
+  assert.equal(group.followsPrimaries, true);
+});
+
+test("SourceGroup reads from a cache that can be read so, or from the server", async () => {
+  const { reads, client } = recordedClient();
+  const found = { metadata: { name: "found" } };
+  const group = groupWith(
+    { client },
+    { name: "gets", kind: Secret, get: () => found } as never,
+    { name: "lists", kind: Namespace, list: () => [found] } as never,
+  );
+  await group.start("all", HANDLER);
+  const key = { namespace: "default", name: "a" };
+  const { signal } = new AbortController();
+  assert.equal(await group.read(Secret, key, signal), found);
+  assert.deepEqual(await group.readList(Namespace, undefined, signal), [found]);
+  assert.deepEqual(reads, []);
+  await group.read(Namespace, key, signal);
+  const listed = await group.readList(Secret, "default", signal);
+  assert.deepEqual(listed.map(({ metadata }) => metadata.name), ["listed"]);
+  assert.deepEqual(reads, [
+    [Namespace, { name: "a" }, { signal }],
+    [Secret, { namespace: "default", signal }],
+  ]);
+});
+
+test("SourceGroup reads the newest state of an object in several caches", async () => {
+  const cache = (name: string, resourceVersion?: string) => ({
+    name,
+    kind: Secret,
+    get: () => resourceVersion && { metadata: { name: "a", resourceVersion } },
+  });
+  const group = groupWith(
+    {},
+    ...[cache("none"), cache("old", "1"), cache("new", "2")] as never[],
+  );
+  await group.start("all", HANDLER);
+  const found = await group.get(Secret, { name: "a" });
+  assert.equal(found?.metadata.resourceVersion, "2");
+});
+
+test("SourceGroup lets a source that starts read others of a kind once they have synced", async () => {
+  const synced = Promise.withResolvers<void>();
+  const found = { metadata: { name: "found" } };
+  const seen: unknown[] = [];
+  const group = groupWith(
+    {},
+    {
+      name: "cache",
+      kind: Secret,
+      get: () => found,
+      list: () => [found],
+      start: () => synced.promise,
+    } as never,
+    {
+      name: "reader",
+      kind: Secret,
+      async start(context) {
+        seen.push(await context.get(Secret, { name: "found" }));
+        seen.push(...await context.list(Secret));
+      },
+    },
+    {
+      name: "lister",
+      async start(context) {
+        seen.push(...await context.list(Secret));
+      },
+    },
+  );
+  const started = group.start("all", HANDLER);
+  await nextTurn();
+  assert.deepEqual(seen, []);
+  synced.resolve();
+  await started;
+  assert.deepEqual(seen, [found, found, found]);
+});
+
+test("SourceGroup accepts what a source triggers while it starts", async () => {
+  const runs: boolean[] = [];
+  const group = groupWith({}, {
+    start({ trigger }) {
+      runs.push(trigger("default/a") as unknown as boolean);
+      return Promise.resolve();
+    },
+  });
+  await group.start("all", HANDLER);
+  assert.deepEqual(runs, [true]);
+});
+
+test("SourceGroup logs an error of a source that cannot stop", async () => {
+  const errors: LogFields[] = [];
+  const log = {
+    ...silentLogger,
+    error: (_message: string, fields: LogFields) => errors.push(fields),
+  };
+  const broken = new Error("broken");
+  const group = groupWith({ log }, { stop: () => Promise.reject(broken) });
+  await group.start("all", HANDLER);
+  await group.stop();
+  assert.deepEqual(errors, [{ source: "source", error: broken }]);
+});
+
+test("SourceGroup calls a source unhealthy whose health throws", () => {
+  const group = groupWith({}, { name: "silent" }, {
+    name: "broken",
+    health() {
+      throw new Error("No");
+    },
+  });
+  assert.deepEqual([...group.health()], [
+    ["silent", { status: "unknown" }],
+    ["broken", { status: "unhealthy", message: "health() threw Error: No" }],
+  ]);
+});
+
+test("allWrites passes the result on to each of its writes", () => {
+  const calls: unknown[] = [];
+  const write = (name: string) => ({
+    succeed: (...parts: unknown[]) => void calls.push([name, ...parts]),
+    fail: () => void calls.push(name),
+  });
+  const both = allWrites([write("a"), write("b")]);
+  const object = { metadata: { name: "x" } };
+  const result = { sent: {} } as never;
+  both.succeed(object, result);
+  both.fail();
+  assert.deepEqual(calls, [
+    ["a", object, result],
+    ["b", object, result],
+    "a",
+    "b",
+  ]);
 });
