@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
+import { z } from "zod";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { setDevelopment } from "../../../core/operator/development.ts";
 import { silentLogger } from "../../../core/logger.ts";
@@ -8,6 +11,7 @@ import {
   type OperatorFixture,
   scenario,
 } from "../../support/operator_fixture.ts";
+import { RecordedTracer } from "../../support/recorded_tracer.ts";
 
 const idle = { reconcile() {} };
 const probes = { port: 0, host: "127.0.0.1" };
@@ -144,5 +148,223 @@ scenario(
       assert.deepEqual(listeners(), before);
     }
     assert.equal(new Operator().health().ready, false, "it was not started");
+  },
+);
+
+scenario(
+  "An operator refuses a controller whose name is taken, and keeps none it refuses",
+  (fixture) => {
+    const operator = fixture.operator();
+    const cleaning = { ...idle, cleanup() {} };
+    operator.register(Gadget, cleaning);
+    assert.throws(
+      () => operator.register(Gadget, cleaning),
+      /the name is taken, .* received "gadget"$/,
+    );
+    assert.throws(
+      () => operator.register(Gadget, cleaning, { name: "other" }),
+      /clean up Gadget objects with the finalizer/,
+    );
+    assert.deepEqual(operator.controllers.map(({ name }) => name), ["gadget"]);
+    operator.register(ConfigMap, idle, { install: true, owns: [Gadget] });
+    assert.throws(
+      () => operator.register(Secret, idle, { install: true }),
+      /only a kind of defineKind carries the definition/,
+    );
+    return Promise.resolve();
+  },
+);
+
+scenario(
+  "A controller that is unregistered is forgotten at once, and ends its run",
+  async (fixture) => {
+    const run = Promise.withResolvers<void>();
+    const signals: AbortSignal[] = [];
+    const operator = fixture.operator({ shutdownGrace: "10s" });
+    operator.register(Gadget, {
+      async reconcile(_gadget, { signal }) {
+        signals.push(signal);
+        await run.promise;
+      },
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => signals.length > 0);
+    const removed = operator.unregister("gadget");
+    assert.equal(operator.controllerNamed("gadget"), undefined);
+    await fixture.advance(9_000);
+    assert.equal(signals[0]?.aborted, false);
+    run.resolve();
+    await fixture.done(removed);
+  },
+);
+
+scenario(
+  "An operator starts once for two calls, and again during its stop",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, idle);
+    await fixture.done(Promise.all([operator.start(), operator.start()]));
+    const starts = () =>
+      fixture.log.filter(({ message }) => message === "Operator started");
+    assert.equal(starts().length, 1);
+    const stopped = operator.stop();
+    await fixture.start(operator);
+    await stopped;
+    assert.equal(operator.health().ready, true);
+    assert.equal(starts().length, 2);
+  },
+);
+
+scenario(
+  "An operator has stopped when its start is rejected, and logs no second stop",
+  async (fixture) => {
+    const operator = fixture.operator({ probes });
+    await assert.rejects(operator.start(), /it has no controller/);
+    const { state } = operator.inspect() as { state: string };
+    assert.equal(state, "stopped");
+    await operator.stop();
+    assert.equal(stopsOf(fixture), 0);
+  },
+);
+
+scenario(
+  "A second signal ends the grace period of one stop, and of no later one",
+  async (fixture) => {
+    const signals: AbortSignal[] = [];
+    const operator = fixture.operator({ shutdownGrace: "1h" });
+    operator.register(Gadget, {
+      reconcile: (_gadget, { signal }) =>
+        new Promise((_, reject) => {
+          signals.push(signal);
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    });
+    await fixture.create("a");
+    for (const count of [1, 2]) {
+      const done = operator.run();
+      await fixture.until(() => signals.length === count);
+      process.emit("SIGTERM");
+      await fixture.advance(10_000);
+      assert.equal(signals.at(-1)?.aborted, false);
+      process.emit("SIGTERM");
+      await fixture.settle();
+      assert.equal(signals.at(-1)?.aborted, true);
+      await fixture.done(done);
+    }
+  },
+);
+
+scenario(
+  "A stop ends a start that waits for the rights or the caches",
+  async (fixture) => {
+    const leaderElection = { name: "lock", namespace: "default" };
+    const cases = [
+      ["/selfsubjectaccessreviews", leaderElection],
+      ["/gadgets", undefined],
+    ] as const;
+    for (const [path, leaderElection] of cases) {
+      let isAsked = false;
+      const end = Promise.withResolvers<never>();
+      end.promise.catch(() => {});
+      const client = fixture.client.with([(next) => async (request) => {
+        if (!request.path.includes(path)) return await next(request);
+        isAsked = true;
+        return await end.promise;
+      }]);
+      const operator = fixture.operator({ client, leaderElection });
+      operator.register(Gadget, idle);
+      const started = assert.rejects(operator.start(), /it was stopped/);
+      await fixture.until(() => isAsked);
+      const stopped = operator.stop();
+      let isStopped = false;
+      void stopped.then(() => isStopped = true);
+      await fixture.until(() => isStopped);
+      await started;
+      end.reject(new Error("It ends"));
+    }
+  },
+);
+
+scenario(
+  "A replica on standby is not leading, and leads with a controller that comes later",
+  async (fixture) => {
+    const leaderElection = { name: "lock", namespace: "default" };
+    const [first, second] = [0, 1].map(() => {
+      const operator = fixture.operator({ leaderElection });
+      operator.register(Gadget, idle);
+      return operator;
+    }) as [Operator, Operator];
+    await fixture.start(first);
+    await fixture.until(() => first.health().leading);
+    await fixture.start(second);
+    await fixture.until(() => second.health().leader !== undefined);
+    assert.equal(second.health().leading, false);
+    assert.equal(second.health().started, true);
+    const seen: string[] = [];
+    first.register(ConfigMap, {
+      reconcile: ({ metadata }) => void seen.push(metadata.name),
+    });
+    await fixture.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "late" },
+    });
+    await fixture.until(() => seen.includes("late"));
+    assert.equal(first.health().leading, true);
+  },
+);
+
+scenario(
+  "An operator is healthy only if all of its controllers are",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, idle);
+    operator.register(ConfigMap, idle, {
+      sources: [{
+        name: "sick",
+        start: () => Promise.resolve(),
+        stop: () => Promise.resolve(),
+        health: () => ({ status: "unhealthy" }),
+      }],
+    });
+    await fixture.start(operator);
+    const { ready, healthy } = operator.health();
+    assert.deepEqual([ready, healthy], [true, false]);
+  },
+);
+
+scenario(
+  "An operator traces the requests of its reconcilers",
+  async (fixture) => {
+    const tracer = new RecordedTracer();
+    const operator = fixture.operator({ tracer });
+    operator.register(Gadget, {
+      async reconcile(_gadget, { client }) {
+        await client.find(ConfigMap, { namespace: "default", name: "m" });
+      },
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => tracer.named("run gadget").length > 0);
+    await fixture.settle();
+    const [run] = tracer.named("run gadget");
+    const inner = tracer.spans.filter(({ trace }) => trace === run?.trace);
+    assert.ok(inner.some(({ kind }) => kind === 2), "a span of a request");
+  },
+);
+
+scenario(
+  "An operator has installed its definitions when that is awaited",
+  async (fixture) => {
+    const Part = defineKind({
+      group: "sample.coracle.dev",
+      version: "v1",
+      kind: "Part",
+      spec: z.object({}),
+    });
+    const operator = fixture.operator();
+    operator.register(Part, idle);
+    await fixture.done(operator.install());
+    const metadata = { namespace: "default", name: "p" };
+    await fixture.client.create(Part, { metadata, spec: {} });
   },
 );
