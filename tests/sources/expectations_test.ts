@@ -16,6 +16,7 @@ async function started(): Promise<{
   readonly triggered: string[];
 }> {
   const clock = new VirtualClock();
+  await clock.advance(60_000);
   const context = recordedContext(clock, [primary("a"), primary("b")]);
   const expectations = new Expectations<KubernetesObject>();
   await expectations.start(context);

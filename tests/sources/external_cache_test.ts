@@ -204,3 +204,27 @@ test("ExternalCache shows own changes over a fetch from before, then what there 
     assert.deepEqual(cache.of("other"), []);
   }));
 });
+
+test("ExternalCache lists the primaries of which it knows a deletion alone", () => {
+  const cache = new ExternalCache<string>();
+  cache.ownDelete("a", "x");
+  assert.deepEqual(cache.primaries(), ["a"]);
+  cache.replace("a", []);
+  assert.equal(cache.replace("a", ["x"]), true, "others have made it again");
+});
+
+test("ExternalCache asks the filter of deletions for what is gone", () => {
+  const asked: string[] = [];
+  const cache = new ExternalCache<string>({
+    filters: {
+      update: () => true,
+      delete(resource) {
+        asked.push(resource);
+        return false;
+      },
+    },
+  });
+  cache.put("a", "x");
+  assert.equal(cache.delete("a"), false);
+  assert.deepEqual(asked, ["x"]);
+});

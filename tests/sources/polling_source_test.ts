@@ -857,3 +857,55 @@ test("pollingSource is not read after a failed write until it has answered", asy
   assert.deepEqual(await source.secondaries?.(a), ["one"]);
   await source.stop();
 });
+
+test("pollingSource is unhealthy until its first fetch has succeeded", async () => {
+  const fetched = Promise.withResolvers<Map<string, string[]>>();
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => fetched.promise,
+  });
+  const started = source.start(recordedContext(new VirtualClock(), [a]));
+  assert.deepEqual(source.health?.(), {
+    status: "unhealthy",
+    message: "no fetch has succeeded yet",
+  });
+  fetched.resolve(new Map());
+  await started;
+  assert.equal(source.health?.().status, "healthy");
+  await source.stop();
+});
+
+test("perResourcePollingSource keeps one schedule when this replica takes over", async () => {
+  const clock = new VirtualClock();
+  let fetches = 0;
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => [`${++fetches}`],
+    interval: "5s",
+  });
+  await source.start(recordedContext(clock, [a]));
+  await clock.advance(7_000);
+  assert.equal(fetches, 2);
+  source.onLead?.();
+  await clock.advance(4_999);
+  assert.equal(fetches, 3);
+  await clock.advance(5_000);
+  assert.equal(fetches, 4);
+  await source.stop();
+});
+
+test("perResourcePollingSource fetches once before a read after a failed write", async () => {
+  const clock = new VirtualClock();
+  let fetches = 0;
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => [`${++fetches}`],
+    interval: "1h",
+  });
+  await source.start(recordedContext(clock, [a]));
+  await clock.settle();
+  source.ownExternalFailure(a);
+  assert.deepEqual(await source.secondaries?.(a), ["2"]);
+  assert.deepEqual(await source.secondaries?.(a), ["2"]);
+  await source.stop();
+});

@@ -445,3 +445,17 @@ test("webhookSource reports that its port is taken, and its health", async () =>
   await second.stop();
   await first.stop();
 });
+
+test("webhookSource says that a body is no JSON, and warns of nothing", async () => {
+  await withWebhook({}, async (url, context) => {
+    const body = "secret text";
+    const response = await fetch(url, {
+      method: "POST",
+      body,
+      headers: sign(body),
+    });
+    assert.equal(response.status, 400);
+    assert.equal(await response.text(), "The body must be JSON\n");
+    assert.deepEqual(context.triggered, []);
+  });
+});

@@ -240,3 +240,26 @@ test("websocketSource connects with its certificates", async () => {
   await inTime("it stops", source.stop());
   await server.stop();
 });
+
+test("websocketSource has stopped when its onOpen has ended", async () => {
+  const server = await startServer();
+  const opened = Promise.withResolvers<void>();
+  let isOpen = false;
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries: () => [],
+    async onOpen() {
+      isOpen = true;
+      await opened.promise;
+    },
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  await until("a connection", () => isOpen);
+  let hasStopped = false;
+  const stopped = source.stop().then(() => hasStopped = true);
+  await server.stop();
+  assert.equal(hasStopped, false);
+  opened.resolve();
+  await inTime("it stops", stopped);
+});
