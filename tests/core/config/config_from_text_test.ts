@@ -203,3 +203,82 @@ test("loadConfig refuses invalid fields by name and without secrets", async () =
     });
   }
 });
+
+test("configFromText needs no user, and defaults the namespace and the TLS name", async () => {
+  const config = await configFromText(
+    JSON.stringify({
+      "current-context": "dev",
+      contexts: [{ name: "dev", context: { cluster: "here", namespace: "" } }],
+      clusters: [{
+        name: "here",
+        cluster: { server: "https://10.0.0.1", "tls-server-name": "" },
+      }],
+    }),
+    { environment: {} },
+  );
+  assert.equal(config.namespace, "default");
+  assert.equal(config.serverName, undefined);
+  assert.equal(config.credentials, undefined);
+});
+
+test("configFromText uses TLS for a host with any option of TLS", async () => {
+  const file = writeText(FOLDER, "ca.crt", AUTHORITY.certificate);
+  const options = [
+    { "certificate-authority-data": base64(AUTHORITY.certificate) },
+    { "certificate-authority": file },
+    { "insecure-skip-tls-verify": true },
+  ];
+  for (const option of options) {
+    const { server } = await fromText({ server: "10.0.0.1", ...option });
+    assert.equal(server, "https://10.0.0.1");
+  }
+  await assert.rejects(
+    fromText({ ...options[1], "insecure-skip-tls-verify": true }),
+    /it must not be combined with a certificate authority$/,
+  );
+});
+
+test("configFromText shows no token and no password of a proxy in an error", async () => {
+  const secret = "geheim wort";
+  for (
+    const parts of [
+      [{}, { token: secret }],
+      [{ "proxy-url": `jane:${secret}@proxy` }],
+      [{ "proxy-url": `ftp://jane:${secret}@proxy` }],
+    ] as const
+  ) {
+    const [cluster, user] = parts;
+    await assert.rejects(fromText(cluster, user), (error: Error) => {
+      assert.match(error.message, /^Cannot use the given kubeconfig: /);
+      assert.ok(!error.message.includes("geheim"), error.message);
+      return true;
+    });
+  }
+});
+
+test("configFromText reads no file of a certificate that it has as data", async () => {
+  const config = await fromText({}, {
+    "client-certificate-data": base64(JANE.certificate),
+    "client-key": writeText(FOLDER, "jane.key", JANE.key),
+  });
+  assert.deepEqual(await credential(config), {
+    certificate: JANE.certificate,
+    key: JANE.key.trim(),
+  });
+});
+
+test("configFromText refuses attributes of an impersonation without a user", async () => {
+  for (
+    const part of [
+      { "as-uid": "7" },
+      { "as-groups": ["ops"] },
+      { "as-user-extra": { why: ["x"] } },
+    ]
+  ) {
+    await assert.rejects(fromText({}, part), /it is required with "as-uid"/);
+  }
+  assert.equal(
+    (await fromText({}, { "as-groups": [] })).impersonate,
+    undefined,
+  );
+});

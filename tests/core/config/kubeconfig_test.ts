@@ -174,3 +174,19 @@ test("parseKubeconfig refuses a value that contains itself", async () => {
   );
   await assert.rejects(parseKubeconfig("&a [*a]", ORIGIN), TypeError);
 });
+
+test("mergeKubeconfigs takes the first current context that is not empty", async () => {
+  const texts = ["{}", '{"current-context":""}', '{"current-context":"b"}'];
+  const files = await Promise.all(
+    texts.map((text) => parseKubeconfig(text, ORIGIN)),
+  );
+  assert.equal(mergeKubeconfigs(files)["current-context"], "b");
+});
+
+test("parseKubeconfig refuses a text of more than 16 MiB", async () => {
+  const text = `a: ${"b".repeat((16 << 20) - 2)}`;
+  await assert.rejects(
+    parseKubeconfig(text, ORIGIN),
+    /it must have at most 16777216 bytes: received 16777217$/,
+  );
+});
