@@ -238,3 +238,33 @@ test("ListScanner reads a page of real Pods in chunks of any size", () => {
     items.forEach((item, i) => assertHeader(item, JSON.parse(lines[i] ?? "")));
   }
 });
+
+test("ListScanner takes items up to its limit, and names what is too long", () => {
+  const item = '{"metadata":{"name":"a"}}';
+  const limited = (text: string) => () =>
+    read(text, [1_000], new ListScanner(item.length));
+  assert.equal(limited(`{"items":[${item}]}`)().items.length, 1);
+  assert.throws(
+    limited(`{"items":[${item.replace('a"', 'ab"')}]}`),
+    /^TooLongError: Cannot read an item of a list/,
+  );
+  assert.throws(
+    limited(`{"metadata":{"resourceVersion":"1234567890"},"items":[]}`),
+    /^TooLongError: Cannot read a member of a list/,
+  );
+});
+
+test("ListScanner takes white space after a number, and no comma at an end", () => {
+  assert.equal(
+    read('{"kind":"List","more":5 \n,"items":[]}', [3]).items.length,
+    0,
+  );
+  const wrong = [
+    '{"kind":"List","items":[],}',
+    '{"kind":"List","items":[{"metadata":{"name":"a"}},]}',
+    '{"kind":"List","more":5x,"items":[]}',
+    '{"kind":"List","more":[1},"items":[]}',
+    '{"kind":"List","items":[]}{',
+  ];
+  for (const text of wrong) assert.throws(() => read(text, [7]), SyntaxError);
+});

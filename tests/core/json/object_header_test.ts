@@ -174,3 +174,11 @@ test("EventScanner takes the type and object of an event among other members", (
     ]
   ) assert.throws(() => scanner.scan(wholeRange(wrong)), SyntaxError, wrong);
 });
+
+test("ObjectHeader.copy grows into the memory of a copy that is too small", () => {
+  const small = headerOf({ metadata: { name: "a" } }).copy();
+  const name = "a-name-of-many-letters";
+  const { keyText, end } = headerOf({ metadata: { name } }).copy(small);
+  assert.equal(keyText, name);
+  assert.equal(end, JSON.stringify({ metadata: { name } }).length);
+});

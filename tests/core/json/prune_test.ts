@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";
-import { prunedField, Pruner } from "../../../core/json/prune.ts";
+import { mutableCopy, prunedField, Pruner } from "../../../core/json/prune.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { prunedText } from "../../support/pruned_text.ts";
 import { hasHeader } from "../../support/expected_header.ts";
@@ -205,4 +205,49 @@ test("prunedField returns the first field that a copy lacks", () => {
   assert.equal(lost({ spec: { args: [] } }), undefined);
   assert.equal(lost({}), undefined, "the whole part is removed");
   assert.equal(prunedField(undefined, undefined, copy, {}), undefined);
+});
+
+test("Pruner removes many parts of an object, and paths beside the metadata", () => {
+  const items = Array.from({ length: 40 }, (_, index) => ({ index, a: "x" }));
+  const metadata = { name: "a", managedFields: [{}], annotations: { b: "y" } };
+  const object = { metadata, spec: { secret: 1, items } };
+  const scanned = () =>
+    new EventScanner().scanObject(wholeRange(JSON.stringify(object)));
+  const many = new Pruner(["spec.items[*].a"]);
+  assert.deepEqual(JSON.parse(prunedText(many, scanned())).spec.items, [
+    ...items.map(({ index }) => ({ index })),
+  ]);
+  const beside = new Pruner(["metadata.managedFields", "spec"]);
+  assert.deepEqual(JSON.parse(prunedText(beside, scanned())), {
+    metadata: { name: "a", annotations: { b: "y" } },
+  });
+  const each = new Pruner(["metadata.managedFields", "metadata[*].b"]);
+  assert.deepEqual(JSON.parse(prunedText(each, scanned())).metadata, {
+    name: "a",
+    annotations: {},
+  });
+});
+
+test("Pruner prunes the members of a field that the library needs", () => {
+  const pruner = new Pruner(["metadata.labels[*]"]);
+  const text = '{"metadata":{"name":"a","labels":{"b":"c"}}}';
+  assert.equal(pruned(pruner, text), '{"metadata":{"name":"a","labels":{}}}');
+});
+
+test("Pruner guards each of several fields, in a copy as well", () => {
+  const pruner = new Pruner([
+    "spec.a",
+    "spec.b",
+    'spec.c[name!="x"]',
+    'spec.d[name!="x"]',
+  ]);
+  const [c, d] = [[{ name: "x" }], [{ name: "x", more: 1 }]];
+  const object = { spec: { c, d } } as { spec: Record<string, unknown> };
+  pruner.guard(object);
+  for (const { spec } of [object, mutableCopy(object)]) {
+    assert.throws(() => spec["a"], /Cannot read "spec.a"/);
+    assert.throws(() => spec["b"], /Cannot read "spec.b"/);
+    assert.deepEqual([spec["c"], spec["d"]], [c, d]);
+    assert.deepEqual(Object.keys(spec), []);
+  }
 });
