@@ -243,7 +243,7 @@ test("configFromText shows no token and no password of a proxy in an error", asy
   for (
     const parts of [
       [{}, { token: secret }],
-      [{ "proxy-url": `jane:${secret}@proxy` }],
+      [{ "proxy-url": `//jane:${secret}@proxy` }],
       [{ "proxy-url": `ftp://jane:${secret}@proxy` }],
     ] as const
   ) {

@@ -26,6 +26,7 @@ import {
   LeaseLock,
   leaseSeconds,
 } from "../../../core/operator/lease_lock.ts";
+import { LeakGuard } from "../../support/leaks.ts";
 import {
   anyWay,
   atDistance,
@@ -123,7 +124,10 @@ function played(lock: {
   readonly read?: () => LeaseRecord | undefined;
   readonly acquire?: () => LeaseRecord | undefined;
   readonly release?: () => Promise<void>;
-}) {
+}, answered = (_signal: AbortSignal) => Promise.resolve()) {
+  const logged: string[] = [];
+  const note = (level: string) => (text: string) =>
+    void logged.push(`${level}: ${text}`);
   const calls: string[] = [];
   const clock = new VirtualClock();
   const call = (text: string) => calls.push(`${clock.now()} ${text}`);
@@ -131,12 +135,13 @@ function played(lock: {
     identity: "a",
     times: TIMES,
     clock,
-    log: silentLogger,
+    log: { ...silentLogger, info: note("info"), warn: note("warn") },
     random: () => 0.5,
     lock: {
-      read() {
+      async read(signal) {
         call("read");
-        return Promise.resolve(lock.read?.());
+        await answered(signal);
+        return lock.read?.();
       },
       create() {
         call("create");
@@ -154,7 +159,7 @@ function played(lock: {
     onStartedLeading: () => call("leads"),
     onStoppedLeading: () => call("stops"),
   });
-  return { election, clock, calls };
+  return { election, clock, calls, logged };
 }
 
 test("LeaderElection that waits asks after the retry period, with jitter", async () => {
@@ -628,3 +633,45 @@ test("LeaderElection creates a lease again that somebody deletes, and leads on",
     await clock.advance(100);
     await stopped;
   }));
+
+test("LeaderElection logs its stop as expected, and each leader once", async () => {
+  for (const isLost of [false, true]) {
+    let holder = "a";
+    const { election, clock, logged } = played({
+      read: () => record(holder, holder === "a" ? "1" : "2"),
+      acquire: () => holder === "a" ? record("a") : undefined,
+    });
+    election.start();
+    await clock.advance(5_000);
+    if (isLost) holder = "b";
+    await clock.advance(10_000);
+    await election.stop();
+    assert.deepEqual(logged, [
+      "info: Started leading",
+      "info: A leader was elected",
+      ...isLost
+        ? ["info: A leader was elected", "warn: Stopped leading"]
+        : ["info: Stopped leading"],
+    ]);
+  }
+});
+
+test("LeaderElection gives up an attempt to lead that gets no answer", async () => {
+  const { election, clock, calls } = played(
+    {},
+    (signal) => abortable(new Promise<void>(() => {}), signal),
+  );
+  election.start();
+  await clock.advance(TIMES.renewDeadline + 3_000);
+  assert.deepEqual(calls, ["0 read", "12200 read"]);
+  await election.stop();
+});
+
+test("LeaderElection leaves no listener behind by its renewals", async () => {
+  const guard = new LeakGuard();
+  const { election, clock } = played({ acquire: () => record("a") });
+  election.start();
+  await clock.advance(60_000);
+  await election.stop();
+  guard.check(clock);
+});

@@ -94,6 +94,10 @@ class StagedGroup implements MembershipStore {
   readonly acquired: number[] = [];
   /** Memberships that it has logged. */
   readonly logged: unknown[] = [];
+  /** Whether the Lease of `a` is still there when it is renewed. */
+  hasLease = true;
+  /** Members whose Leases `a` has removed. */
+  readonly removed: string[] = [];
   /** How often it has left the group. */
   left = 0;
   /** Whether the Leases of the others are renewed each time that they are listed. */
@@ -126,12 +130,13 @@ class StagedGroup implements MembershipStore {
   ): Promise<boolean> {
     const isFirst = this.published.push(members) === 1;
     await this.publishing(members);
-    return !isFirst;
+    return !isFirst && this.hasLease;
   }
 
   async members(): Promise<readonly LeasedMember[]> {
     await this.looking(this.published.at(-1) ?? []);
-    return this.others.map((member) => ({
+    const own = { identity: "a", members: this.published.at(-1) ?? [] };
+    return [own, ...this.others].map((member) => ({
       ...member,
       resourceVersion: String(
         this.areOthersAlive ? ++this.#version : this.#version,
@@ -145,7 +150,10 @@ class StagedGroup implements MembershipStore {
     return nothing();
   }
 
-  readonly remove = nothing;
+  remove({ identity }: { readonly identity: string }): Promise<void> {
+    this.removed.push(identity);
+    return nothing();
+  }
 }
 
 test("Sharding runs gained objects only after checking the claims of others", async () => {
@@ -510,3 +518,36 @@ async function leases(server: Transport): Promise<readonly string[]> {
   const { items } = await client.list(Lease);
   return items.map(({ spec }) => spec?.holderIdentity ?? "");
 }
+
+test("Sharding ends its runs when somebody has deleted its Lease", async () => {
+  const group = new StagedGroup();
+  group.sharding.start();
+  await group.clock.advance(1_000);
+  assert.ok(group.owned > 0);
+  group.hasLease = false;
+  await group.clock.advance(2_000);
+  assert.equal(group.losses, 1);
+  await group.sharding.stop();
+});
+
+test("Sharding publishes each member once, in an order that all share", async () => {
+  const group = new StagedGroup();
+  group.others = [{ identity: "0", members: ["0", "a"] }];
+  group.sharding.start();
+  await group.clock.advance(5_000);
+  assert.deepEqual(group.published.at(-1), ["0", "a"]);
+  await group.sharding.stop();
+});
+
+test("Sharding removes a member that was silent for ten durations", async () => {
+  const group = new StagedGroup();
+  group.others = [{ identity: "b", members: ["b"] }];
+  group.areOthersAlive = false;
+  group.sharding.start();
+  await group.clock.advance(10 * TIMES.leaseDuration);
+  assert.deepEqual(group.removed, []);
+  await group.clock.advance(TIMES.retryPeriod);
+  assert.ok(group.removed.length > 0);
+  assert.deepEqual(new Set(group.removed), new Set(["b"]));
+  await group.sharding.stop();
+});
