@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
+import { ApiError } from "../../../core/api/api_error.ts";
+import type { Kind } from "../../../core/api/kind.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { ControllerDeps } from "../../../core/controller/controller.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { ConfigMap, Node, Secret } from "../../../core/kinds/core_v1.ts";
 import {
   checkSameKind,
+  logSyncProgress,
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
@@ -16,6 +22,7 @@ function startOf(
   answer: (attempt: number) => Promise<void>,
   /** Called by each look at the server before a start. */
   looked: () => void = () => {},
+  parts: object = {},
 ) {
   const clock = new VirtualClock();
   const stop = new AbortController();
@@ -43,6 +50,7 @@ function startOf(
       counts.cancels++;
       return Promise.resolve();
     },
+    ...parts,
   } as unknown as ManagedController;
   const controllers = new Map([["late", controller]]);
   const deps = { clock, log, client, namespaces: "all" };
@@ -161,4 +169,177 @@ test("checkSameKind refuses two controllers that would clean up the same objects
   for (const [one, other, kind] of apart) {
     checkSameKind(controller("one", one), controller("other", other, kind));
   }
+});
+
+/** Starts a controller with the policy "fail"; `refuse` answers its requests. */
+function checkedStart(
+  parts: object = {},
+  refuse: (request: string) => Error | undefined = () => undefined,
+) {
+  const clock = new VirtualClock();
+  const requests: string[] = [];
+  const ask = <T>(text: string, answer: T): Promise<T> => {
+    requests.push(text);
+    const refusal = refuse(text);
+    return refusal === undefined
+      ? Promise.resolve(answer)
+      : Promise.reject(refusal);
+  };
+  const scopeOf = (kind: Kind) =>
+    kind.kind === "Node" ? "Cluster" : "Namespaced";
+  const client = {
+    resolve: (kind: Kind) =>
+      ask(`resolve ${kind.kind}`, {
+        plural: "parts",
+        ...kind,
+        scope: scopeOf(kind),
+      }),
+    list: (
+      { kind }: Kind,
+      { namespace, fieldSelector }: {
+        readonly namespace?: string;
+        readonly fieldSelector?: string;
+      },
+    ) =>
+      ask(
+        ["list", kind, namespace ?? "all", fieldSelector].join(" ").trim(),
+        { items: [] },
+      ),
+  } as unknown as Client;
+  const controller = {
+    name: "checked",
+    kind: ConfigMap,
+    watchedKinds: [ConfigMap],
+    watching: [],
+    settings: {},
+    start: () => ask("start", undefined),
+    ...parts,
+  } as unknown as ManagedController;
+  const deps = { clock, log: silentLogger, client, namespaces: ["a", "b"] };
+  const started = startController(controller, {
+    deps: deps as unknown as ControllerDeps,
+    client,
+    startErrors: "fail",
+    syncTimeout: 600_000,
+    signal: new AbortController().signal,
+    controllers: new Map([["checked", controller]]),
+  });
+  return { requests, started };
+}
+
+const watching = (kind: Kind, selection: object = {}) => ({ kind, selection });
+const forbidden = new ApiError("Forbidden", {
+  status: 403,
+  reason: "Forbidden",
+});
+const broken = new ApiError("Broken", { status: 500, reason: "InternalError" });
+
+test("Controller looks up each kind and lists it in each of its namespaces", async () => {
+  const fieldSelector = "metadata.name=x";
+  const { requests, started } = checkedStart({
+    watchedKinds: [ConfigMap, Secret, Node],
+    watching: [
+      watching(Secret),
+      watching(Secret),
+      watching(Secret, { fieldSelector, namespaces: ["c"] }),
+      watching(Secret, { namespaces: "all" }),
+      watching(Node),
+    ],
+  });
+  await started;
+  const lists = requests.filter((text) => !text.startsWith("resolve "));
+  assert.deepEqual(lists, [
+    "list ConfigMap a",
+    "list ConfigMap b",
+    "list Secret a",
+    "list Secret b",
+    `list Secret c ${fieldSelector}`,
+    "list Secret all",
+    "list Node all",
+    "start",
+  ]);
+  for (const kind of ["ConfigMap", "Secret", "Node"]) {
+    assert.ok(requests.includes(`resolve ${kind}`));
+  }
+});
+
+test("Controller starts without a list of secondaries that fails, unless forbidden", async () => {
+  const parts = { watching: [watching(Secret)] };
+  const refusing = (error: Error) => (text: string) =>
+    text === "list Secret a" ? error : undefined;
+  await checkedStart(parts, refusing(broken)).started;
+  await assert.rejects(checkedStart(parts, refusing(forbidden)).started);
+});
+
+test("Controller reports a lookup that fails as it is, and a missing kind by name", async () => {
+  const missing = new ApiError("None", { status: 404, reason: "NotFound" });
+  const refusing = (error: Error) => (text: string) =>
+    text === "resolve ConfigMap" ? error : undefined;
+  await assert.rejects(
+    checkedStart({}, refusing(broken)).started,
+    (error) => error === broken,
+  );
+  await assert.rejects(
+    checkedStart({}, refusing(missing)).started,
+    /^Error: Cannot watch v1 ConfigMap: the server does not serve it/,
+  );
+});
+
+test("Controller of a kind without a scope accepts that of the server", async () => {
+  const { scope: _scope, ...unscoped } = ConfigMap;
+  await checkedStart({ kind: unscoped, watchedKinds: [unscoped] }).started;
+  const other = { ...ConfigMap, scope: "Cluster" };
+  await assert.rejects(
+    checkedStart({ kind: other, watchedKinds: [other] }).started,
+    /received Cluster for Namespaced$/,
+  );
+});
+
+test("Controller that waits for its kinds starts with those that are served", async () => {
+  const options: unknown[] = [];
+  const { clock, started } = startOf(
+    "wait",
+    () => Promise.resolve(),
+    () => {},
+    {
+      start: (_deps: unknown, given: unknown) => {
+        options.push(given);
+        return Promise.resolve();
+      },
+    },
+  );
+  await clock.settle();
+  await started;
+  assert.deepEqual(options, [{ partly: true }]);
+});
+
+test("logSyncProgress logs every five seconds until it is cancelled", async () => {
+  const clock = new VirtualClock();
+  const logged: string[] = [];
+  const progress = logSyncProgress({
+    clock,
+    informers: { usage: () => [] },
+    log: { info: (text: string) => logged.push(text) },
+  } as unknown as ControllerDeps);
+  await clock.advance(11_000);
+  assert.equal(logged.length, 2);
+  progress.cancel();
+  await clock.advance(60_000);
+  assert.equal(logged.length, 2);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("Controller installs no definition that it was not asked to", async () => {
+  const Part = defineKind({
+    group: "example.com",
+    version: "v1",
+    kind: "Part",
+    spec: z.object({}),
+  });
+  const { requests, started } = checkedStart({
+    kind: Part,
+    watchedKinds: [Part],
+  });
+  await started;
+  assert.deepEqual(requests.slice(-3), ["list Part a", "list Part b", "start"]);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resolveOptions } from "../../../core/api/options.ts";
 import { Client } from "../../../core/client/client.ts";
-import { systemClock } from "../../../core/clock.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
@@ -267,3 +267,135 @@ test("A replica asks for its rights in the namespace of its client, and may wait
     await coordination.stop();
   }
 });
+
+/** Coordination before a server that a function answers. */
+function answered(
+  answer: ConstructorParameters<typeof ScriptedTransport>[0],
+  changes: Partial<ConstructorParameters<typeof Coordination>[0]>,
+) {
+  const transport = new ScriptedTransport(answer);
+  const clock = new VirtualClock();
+  const client = new Client({ transport, namespace: "team" }, { clock });
+  const coordination = new Coordination({
+    leaderElection: undefined,
+    sharding: undefined,
+    client,
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+    syncTimeout: 120_000,
+    startErrors: "fail",
+    controllers: () => [],
+    ...changes,
+  });
+  return { transport, clock, coordination };
+}
+
+const SETTINGS = resolveOptions<
+  LeaderElectionOptions,
+  "namespace" | "identity"
+>(
+  { name: "lock", identity: "Pod-A" },
+  LEADER_ELECTION_OPTIONS,
+);
+
+test("A replica gives up the check of its rights after the limit of its start", async () => {
+  const { clock, coordination } = answered(() => new Promise(() => {}), {
+    leaderElection: SETTINGS,
+  });
+  const rejected = assert.rejects(
+    coordination.start(),
+    /received no answer from the server within 120000 ms$/,
+  );
+  await clock.advance(120_000);
+  await rejected;
+});
+
+test("A leader starts no run once its Lease may have expired, and leads on", async () => {
+  const time = new VirtualClock();
+  let ahead = 0;
+  const clock: Clock = {
+    now: () => time.now() + ahead,
+    wallTime: () => time.wallTime() + ahead,
+    setTimer: (callback, delay) => time.setTimer(callback, delay),
+  };
+  const { transport, coordination } = answered(({ path, method, body }) => {
+    if (method === "GET") return { status: 404, body: { kind: "Status" } };
+    const object = JSON.parse(String(body));
+    return path.includes("accessreviews")
+      ? { body: { ...object, status: { allowed: true } } }
+      : { body: object };
+  }, { leaderElection: SETTINGS, clock });
+  await coordination.start();
+  await time.advance(1_000);
+  const [review] = transport.requests;
+  const { spec } = JSON.parse(String(review?.body));
+  assert.equal(spec.resourceAttributes.namespace, "team");
+  assert.deepEqual([coordination.mayRun, coordination.isLeading], [true, true]);
+  // The process was suspended.
+  ahead = 14_000;
+  assert.deepEqual([coordination.mayRun, coordination.isLeading], [
+    false,
+    true,
+  ]);
+  ahead = 0;
+  await coordination.stop();
+});
+
+test("A member of a shard group aborts its runs without a Lease, and knows what it had", () =>
+  atDistance(async (surroundings) => {
+    const { clock, server } = surroundings;
+    const client = new Client({ transport: server, namespace: "default" });
+    const acquired: number[] = [];
+    let aborts = 0;
+    const keys = Array.from({ length: 20 }, (_, index) => `default/${index}`);
+    const controller = {
+      runningKeys: [],
+      releaseShard: () => Promise.resolve(),
+      acquireShard: (wasOwned: (key: string) => boolean) =>
+        acquired.push(keys.filter(wasOwned).length),
+      abort: () => aborts++,
+    } as unknown as ManagedController;
+    const replica = (controllers: readonly ManagedController[]) => {
+      const process = new DistantProcess(surroundings);
+      return new Coordination({
+        leaderElection: undefined,
+        sharding: resolveOptions(
+          { ...LOCK, identity: "Pod-A" },
+          LEADER_ELECTION_OPTIONS,
+        ),
+        client: process.client,
+        clock: process.clock,
+        random: () => 0.5,
+        log: silentLogger,
+        syncTimeout: 120_000,
+        startErrors: "fail",
+        controllers: () => controllers,
+      });
+    };
+    const first = replica([controller]);
+    const started = first.start();
+    await clock.advance(5_000);
+    await started;
+    const second = replica([]);
+    const joined = second.start();
+    await clock.advance(10_000);
+    await joined;
+    const left = second.stop();
+    await clock.advance(10_000);
+    await left;
+    const last = acquired.at(-1) ?? 0;
+    assert.ok(last > 0 && last < keys.length, "a part was its own before");
+    assert.equal(aborts, 0);
+    const { items } = await client.list(Lease, { namespace: "default" });
+    assert.equal(items.length, 1);
+    for (const { metadata } of items) {
+      assert.match(metadata.name, /^lock-pod-a-[0-9a-f]{8}$/);
+      await client.delete(Lease, metadata);
+    }
+    await clock.advance(10_000);
+    assert.equal(aborts, 1);
+    const stopped = first.stop();
+    await clock.advance(1_000);
+    await stopped;
+  }));
