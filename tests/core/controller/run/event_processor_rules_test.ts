@@ -208,7 +208,7 @@ test("EventProcessor runs the second deletion of a name as a deletion", async ()
   fixture.processor.resume();
   await fixture.settle();
   assert.deepEqual(fixture.begun.map(({ cause: { type } }) => type), [
-    "deleted",
+    "added",
     "deleted",
   ]);
 });
