@@ -12,7 +12,10 @@ import {
   type CredentialSource,
   credentialSource,
 } from "../../../core/config/cluster_config.ts";
-import { ExecCredentials } from "../../../core/config/exec_credentials.ts";
+import {
+  ExecCredentials,
+  execPlugin,
+} from "../../../core/config/exec_credentials.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
@@ -319,6 +322,14 @@ test("Errors of an exec plugin name it and quote nothing of its output", async (
     ],
     [prints({}, { status: null }), /a status: received nothing$/],
     [prints({}), /a token or a certificate: received neither$/],
+    [prints({ token: "" }), /a token or a certificate: received neither$/],
+    [
+      prints({
+        clientCertificateData: JANE.certificate,
+        clientKeyData: AUTHORITY.key,
+      }),
+      /status.clientKeyData: it must be the key of the client certificate/,
+    ],
     [prints({ token: 5 }), /a string as status.token: received number$/],
     [
       prints({ clientKeyData: "s3cret" }),
@@ -438,4 +449,34 @@ test("A kubeconfig with an invalid exec field is refused", async () => {
   for (const [exec, message] of cases) {
     await assert.rejects(() => plugin("", { exec }), message);
   }
+});
+
+test("An exec plugin receives its own extension and the proxy of the cluster", () => {
+  const origin = { file: "config", folder: FOLDER, path: "x" };
+  const extension = (name: string) => ({ name, extension: { of: name } });
+  const { cluster } = execPlugin({
+    ...origin,
+    value: {
+      exec: {
+        apiVersion: VERSION,
+        command: "login",
+        interactiveMode: "Never",
+        provideClusterInfo: true,
+      },
+    },
+  }, {
+    ...origin,
+    value: {
+      server: "https://here",
+      "proxy-url": "http://proxy",
+      extensions: [
+        extension("other"),
+        extension("client.authentication.k8s.io/exec"),
+      ],
+    },
+  });
+  assert.deepEqual(cluster?.["config"], {
+    of: "client.authentication.k8s.io/exec",
+  });
+  assert.equal(cluster?.["proxy-url"], "http://proxy");
 });

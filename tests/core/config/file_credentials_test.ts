@@ -79,3 +79,28 @@ test("SecretFile is read again once its file exists", async () => {
   writeText(FOLDER, "late", "token");
   assert.equal(await file.read(), "token");
 });
+
+test("FileCredentials without a token follow their certificate and key", async () => {
+  const clock = new VirtualClock();
+  const write = (name: string, text: string) =>
+    writeText(join(FOLDER, "pair"), name, text);
+  const file = (name: string) =>
+    new SecretFile(write(name, "first"), { origin: name, clock });
+  for (const name of ["certificate", "key"] as const) {
+    const credentials = new FileCredentials({}, { [name]: file(name) });
+    assert.equal((await credentials.current())[name], "first");
+    write(name, "second");
+    await clock.advance(60_000);
+    assert.equal((await credentials.current())[name], "second");
+  }
+});
+
+test("SecretFile is read once for several calls at the same time", async () => {
+  const clock = new VirtualClock();
+  const path = writeText(FOLDER, "shared", "text");
+  const file = new SecretFile(path, { origin: "shared", clock });
+  const first = file.readAgain();
+  assert.equal(file.readAgain(), first);
+  await first;
+  assert.notEqual(file.readAgain(), first);
+});

@@ -6,6 +6,7 @@ import { createAuthority } from "../../../apiserver/certificates.ts";
 import { credentialSource } from "../../../core/config/cluster_config.ts";
 import {
   configFromText,
+  loadCluster,
   loadConfig,
 } from "../../../core/config/load_config.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
@@ -19,6 +20,8 @@ import {
 } from "../../support/kubeconfig_case.ts";
 
 const FOLDER = temporaryFolder();
+/** Certificate that cannot be read. */
+const BAD_BLOCK = AUTHORITY.certificate.replace(/(BEGIN.*\n)[^]{40}/, "$1");
 
 test("loadConfig resolves paths relative to the folder of their file", async () => {
   writeText(FOLDER, "paths/pki/ca.crt", AUTHORITY.certificate);
@@ -230,4 +233,49 @@ users: [{ name: a, user: { ${field}: /dev/zero } }]`;
     /\/dev\/zero must be a readable file .* received more than 1048576 bytes$/,
   );
   assert.ok(process.memoryUsage().rss - before < 256 << 20);
+});
+
+test("loadConfig in a pod refuses an account without a token or an authority", async () => {
+  const environment = {
+    KUBERNETES_SERVICE_HOST: "10.0.0.1",
+    KUBERNETES_SERVICE_PORT: "",
+  };
+  const serviceAccount = join(FOLDER, "incomplete");
+  const home = join(FOLDER, "none");
+  const load = () => loadConfig({ environment, home, serviceAccount });
+  writeText(serviceAccount, "ca.crt", AUTHORITY.certificate);
+  await assert.rejects(load(), /token must be a readable file .* ENOENT$/);
+  writeText(serviceAccount, "token", "t");
+  const { server, namespace } = await load();
+  assert.equal(server, "https://10.0.0.1:443");
+  assert.equal(namespace, "default");
+  for (const text of ["none", `${AUTHORITY.certificate}\n${BAD_BLOCK}`]) {
+    writeText(serviceAccount, "ca.crt", text);
+    await assert.rejects(load(), /it must contain certificates in PEM/);
+  }
+});
+
+test("loadCluster reads files again by the clock of the client", async () => {
+  const clock = new VirtualClock();
+  const tokenFile = writeText(FOLDER, "clocked/token", "one");
+  const file = writeText(
+    FOLDER,
+    "clocked/config",
+    kubeconfig({}, { tokenFile }),
+  );
+  const { config, others } = await loadCluster({ kubeconfig: file, clock });
+  assert.equal(others.clock, clock);
+  assert.equal((await credential(config)).token, "one");
+  writeText(FOLDER, "clocked/token", "two");
+  await clock.advance(60_000);
+  assert.equal((await credential(config)).token, "two");
+});
+
+test("configFromText resolves paths relative to the working folder", async () => {
+  const text = kubeconfig({}, { tokenFile: "no-such-token" });
+  await assert.rejects(
+    configFromText(text, { environment: {} }),
+    (error: Error) =>
+      error.message.includes(join(process.cwd(), "no-such-token")),
+  );
 });

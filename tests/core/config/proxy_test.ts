@@ -49,6 +49,10 @@ test("proxyFromEnvironment follows NO_PROXY as Go does", () => {
     ["fd00::/8", "https://[fd12::1]:6443", true],
     ["fd00::1", "https://[fd00:0::1]", true],
     ["[fd00::1]:443", "https://[fd00::1]", true],
+    ["fd00::1", "https://[fd00::2]", false],
+    ["10.0.0.0/8", "https://[fd00::1]", false],
+    ["example.com", "https://example.com.", true],
+    [".example.com", "https://api.example.com.evil.org", false],
     [" , ,other", "https://example.com", false],
   ];
   for (const [pattern, server, excepted] of cases) {
