@@ -205,7 +205,7 @@ test("ExternalCache shows own changes over a fetch from before, then what there 
   }));
 });
 
-test("ExternalCache lists the primaries of which it knows a deletion alone", () => {
+test("ExternalCache lists primaries that it knows only by a deletion", () => {
   const cache = new ExternalCache<string>();
   cache.ownDelete("a", "x");
   assert.deepEqual(cache.primaries(), ["a"]);

@@ -282,3 +282,11 @@ test("configFromText refuses attributes of an impersonation without a user", asy
     undefined,
   );
 });
+
+test("configFromText asks for a private key without a passphrase", async () => {
+  const key = JANE.key.replaceAll("PRIVATE", "ENCRYPTED PRIVATE");
+  await assert.rejects(
+    fromText({}, { ...DATA, "client-key-data": base64(key) }),
+    /it must be a private key without a passphrase: received an encrypted one$/,
+  );
+});

@@ -387,7 +387,7 @@ test("SourceGroup reads the newest state of an object in several caches", async 
   assert.equal(found?.metadata.resourceVersion, "2");
 });
 
-test("SourceGroup lets a source that starts read others of a kind once they have synced", async () => {
+test("SourceGroup lets a starting source read others of a kind once they have synced", async () => {
   const synced = Promise.withResolvers<void>();
   const found = { metadata: { name: "found" } };
   const seen: unknown[] = [];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { z } from "zod";
+import type { Client } from "../../../core/client/client.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { Operator } from "../../../core/operator/operator.ts";
@@ -287,7 +288,7 @@ scenario(
 );
 
 scenario(
-  "A replica on standby is not leading, and leads with a controller that comes later",
+  "A replica on standby is not leading; a leader runs a controller added later",
   async (fixture) => {
     const leaderElection = { name: "lock", namespace: "default" };
     const [first, second] = [0, 1].map(() => {
@@ -333,12 +334,17 @@ scenario(
 );
 
 scenario(
-  "An operator traces the requests of its reconcilers",
+  "An operator traces the requests of its reconcilers, and still fences writes",
   async (fixture) => {
     const tracer = new RecordedTracer();
-    const operator = fixture.operator({ tracer });
+    const clients: Client[] = [];
+    const operator = fixture.operator({
+      tracer,
+      leaderElection: { name: "lock", namespace: "default" },
+    });
     operator.register(Gadget, {
       async reconcile(_gadget, { client }) {
+        clients.push(client);
         await client.find(ConfigMap, { namespace: "default", name: "m" });
       },
     });
@@ -349,6 +355,12 @@ scenario(
     const [run] = tracer.named("run gadget");
     const inner = tracer.spans.filter(({ trace }) => trace === run?.trace);
     assert.ok(inner.some(({ kind }) => kind === 2), "a span of a request");
+    await fixture.done(operator.stop());
+    const metadata = { namespace: "default", name: "late" };
+    await assert.rejects(
+      async () => await clients[0]?.create(ConfigMap, { metadata }),
+      /this replica is not the leader/,
+    );
   },
 );
 

@@ -17,7 +17,7 @@ const A = "default/a";
 const B = "default/b";
 const PARTIAL = { isPartial: true } as CacheEvent<Gadget>["header"];
 
-/** Processor of a replica of which the test says which objects it owns. */
+/** Processor of a replica; the test says which objects it does not own. */
 function sharded(settings: ProcessorCaseOptions["settings"] = {}) {
   const lost = new Set<string>();
   const owns = (key: string) => !lost.has(key);
