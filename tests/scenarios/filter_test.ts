@@ -351,6 +351,7 @@ scenario(
     }
     const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);
     for (const name of names) await fixture.create(name);
+    await fixture.until(() => seen.flat().length >= names.length);
     await fixture.advance(5_000);
     const [first = [], second = []] = seen;
     assert.ok(

@@ -136,11 +136,11 @@ scenario(
         "the missing rule is logged at once",
       );
       if (first[0] === GADGETS) {
-        const { sources } = operator.health().controllers[0]!;
-        assert.match(
-          sources.get("v1 ConfigMap")?.message ?? "",
-          /the right is missing.*resources: \["configmaps"\]/,
-        );
+        const missing = /the right is missing.*resources: \["configmaps"\]/;
+        await fixture.until(() => {
+          const { sources } = operator.health().controllers[0]!;
+          return missing.test(sources.get("v1 ConfigMap")?.message ?? "");
+        });
       }
       await grant([EVERYTHING]);
       await reconciled(

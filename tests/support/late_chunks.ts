@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
 import process from "node:process";
+import { ReadableStream, TransformStream } from "node:stream/web";
 import { setTimeout } from "node:timers/promises";
 import type { HttpRequest } from "../../core/client/transport/transport.ts";
 
@@ -25,30 +26,31 @@ export function lateChunks(
     : body;
 }
 
-/** The chunks read ahead, each with its own time of delivery. */
+/** The chunks, all read ahead, each with its own time of delivery. */
 async function* delayed(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  type Arrival = { readonly due: number; readonly chunk?: Uint8Array };
-  const chunks = body[Symbol.asyncIterator]();
-  const read = async (): Promise<Arrival> => {
-    const { done, value } = await chunks.next();
-    if (done === true) return { due: 0 };
-    return { due: performance.now() + DELAY_MS, chunk: value.slice() };
-  };
-  try {
-    for (let next = read();;) {
-      const { due, chunk } = await next;
-      if (chunk === undefined) return;
-      next = read();
-      next.catch(() => {});
-      const left = Math.max(0, due - performance.now());
-      await setTimeout(left, undefined, signal && { signal });
-      yield chunk;
-    }
-  } finally {
-    // It waits for the chunk that is being read, if the watch goes on.
-    chunks.return?.().catch(() => {});
+  const buffer = new TransformStream<Arrival, Arrival>({}, {
+    highWaterMark: Infinity,
+  });
+  const arrivals = ReadableStream.from(stamped(body)).pipeThrough(buffer);
+  for await (const { due, chunk } of arrivals) {
+    const left = Math.max(0, due - performance.now());
+    await setTimeout(left, undefined, signal && { signal });
+    yield chunk;
+  }
+}
+
+interface Arrival {
+  readonly due: number;
+  readonly chunk: Uint8Array;
+}
+
+async function* stamped(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Arrival> {
+  for await (const chunk of body) {
+    yield { due: performance.now() + DELAY_MS, chunk: chunk.slice() };
   }
 }
