@@ -22,8 +22,7 @@ export class PortConnection {
    * @param action Description that follows "Cannot" in errors.
    */
   constructor(connection: StreamConnection, action: string) {
-    const stream = new ChannelStream(connection, [CHANNEL.data, CHANNEL.error]);
-    this.#stream = stream;
+    this.#stream = new ChannelStream(connection, Object.values(CHANNEL));
     this.data = this.#read(action);
   }
 
@@ -93,18 +92,22 @@ export class PortForward {
     return this.#open();
   }
 
-  /** Listens on a local port and forwards each connection to the pod. */
+  /**
+   * Listens on a local port and forwards each connection to the pod. A connection
+   * whose local end has sent everything is closed after a minute without data.
+   */
   async listen(options: {
     readonly port?: number | undefined;
     readonly host?: string | undefined;
   } = {}): Promise<PortListener> {
     const { host = "127.0.0.1", port = 0 } = options;
     const sockets = new Set<Socket>();
-    // A peer that has sent everything may still wait for the response.
+    // A peer that has sent everything may wait for the response, or be gone.
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       sockets.add(socket);
       socket.on("close", () => sockets.delete(socket));
       socket.on("error", () => socket.destroy());
+      socket.on("end", () => socket.setTimeout(60_000, () => socket.destroy()));
       void this.#join(socket);
     });
     const at = `listen on ${host}:${port}`;
@@ -145,12 +148,10 @@ export class PortForward {
 function drained(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      socket.off("drain", done);
-      socket.off("close", done);
+      socket.off("drain", done).off("close", done);
       resolve();
     };
-    socket.on("drain", done);
-    socket.on("close", done);
+    socket.on("drain", done).on("close", done);
     if (socket.destroyed) done();
   });
 }

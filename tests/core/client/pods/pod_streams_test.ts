@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { connect, Socket } from "node:net";
 import { test } from "node:test";
 import { Client } from "../../../../core/client/client.ts";
 import {
@@ -458,6 +458,29 @@ test("Client.portForward listens on a local port", async () => {
     await until("it is closed", closed, { within: 10_000 });
   } finally {
     open.destroy();
+  }
+});
+
+test("Client.portForward disconnects from a silent pod after the caller has left", async () => {
+  const stream = shoutingPod();
+  const { client } = clientWith(() => stream);
+  const { prototype } = Socket;
+  const { setTimeout } = prototype;
+  let limit: number | undefined;
+  prototype.setTimeout = function (time, callback) {
+    limit = time;
+    return setTimeout.call(this, 1, callback);
+  };
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  try {
+    const socket = connect(listener.port, "127.0.0.1");
+    socket.end("one");
+    await until("it is closed", () => stream.closed);
+    assert.equal(limit, 60_000);
+    socket.destroy();
+  } finally {
+    prototype.setTimeout = setTimeout;
+    await listener.close();
   }
 });
 
