@@ -43,9 +43,7 @@ export function withNewline(bytes: Uint8Array): Uint8Array {
 }
 
 /** Protobuf writer; loaded when a client first requests protobuf. */
-let protobufWriter:
-  | Promise<typeof import("../builtin/protobuf_writer.ts")>
-  | undefined;
+let protobufWriter: typeof import("../builtin/protobuf_writer.ts") | undefined;
 
 /** Responds with a stored object in the requested representation. */
 export async function respondStored(
@@ -120,8 +118,8 @@ export async function respondValue(
   if (media === "json") return jsonResponse(status, value);
   const headers = { "content-type": contentType(media) };
   if (media === "protobuf") {
-    const { writeProtobuf } = await loadModule(
-      protobufWriter ??= import("../builtin/protobuf_writer.ts"),
+    const { writeProtobuf } = protobufWriter ??= await loadModule(
+      import("../builtin/protobuf_writer.ts"),
     );
     return { status, headers, body: writeProtobuf(value as JsonObject) };
   }

@@ -52,9 +52,7 @@ export interface ParsedBody {
 }
 
 /** Protobuf reader; loaded when a client first sends protobuf. */
-let protobufReader:
-  | Promise<typeof import("../builtin/protobuf.ts")>
-  | undefined;
+let protobufReader: typeof import("../builtin/protobuf.ts") | undefined;
 
 /**
  * Parses a body.
@@ -66,8 +64,8 @@ export async function parseBody(
   form: BodyForm,
 ): Promise<ParsedBody> {
   if (form === "protobuf") {
-    const { readProtobuf } = await loadModule(
-      protobufReader ??= import("../builtin/protobuf.ts"),
+    const { readProtobuf } = protobufReader ??= await loadModule(
+      import("../builtin/protobuf.ts"),
     );
     return { value: readProtobuf(body), warnings: [], objections: [] };
   }

@@ -87,7 +87,7 @@ export class ClusterTransport implements Transport {
     const reason = closedError(this.#config.server);
     await Promise.all([
       ...[...this.#streams].map((stream) => stream.abort(reason)),
-      ...[...this.#pools].map(closePool),
+      ...[...this.#pools].map((pool) => endPool(pool, "close")),
     ]);
   }
 
@@ -124,7 +124,10 @@ export class ClusterTransport implements Transport {
     }
     const transport = openHttpTransport(this.#options(secrets));
     const pool: Pool = { secrets, transport };
-    transport.then((opened) => pool.opened = opened, () => {});
+    transport.then((opened) => pool.opened = opened, () => {
+      this.#pools.delete(pool);
+      if (this.#pool === pool) this.#pool = undefined;
+    });
     this.#pool = pool;
     this.#pools.add(pool);
     if (current !== undefined) void this.#retire(current);
@@ -132,11 +135,7 @@ export class ClusterTransport implements Transport {
   }
 
   async #retire(pool: Pool): Promise<void> {
-    try {
-      await (await pool.transport).retire();
-    } catch {
-      // It never opened, or was closed in the meantime.
-    }
+    await endPool(pool, "retire");
     this.#pools.delete(pool);
   }
 
@@ -145,11 +144,11 @@ export class ClusterTransport implements Transport {
   }
 }
 
-async function closePool(pool: Pool): Promise<void> {
+async function endPool(pool: Pool, how: "close" | "retire"): Promise<void> {
   try {
-    await (await pool.transport).close();
+    await (await pool.transport)[how]();
   } catch {
-    // It never opened; the callers of its requests received the error.
+    // It never opened, or was closed in the meantime.
   }
 }
 

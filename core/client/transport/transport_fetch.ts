@@ -54,6 +54,7 @@ export class FetchTransport implements HttpTransport {
       this.#sockets ??= import("./transport_node.ts").then((node) =>
         node.openHttpTransport(this.#options)
       );
+      this.#sockets.catch(() => this.#sockets = undefined);
       return await (await this.#sockets).send(request);
     }
     const headers = headerLines(request);

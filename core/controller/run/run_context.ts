@@ -894,11 +894,11 @@ function sentPart(verb: string, body: unknown): unknown {
 
 /** Loader of the memory of applies, whose hash functions are imported on first use. */
 export function lazyApplyMemory(): () => Promise<ApplyMemory> {
-  let memory: Promise<ApplyMemory> | undefined;
-  return () =>
-    memory ??= loadModule(import("./apply_memory.ts")).then(({ ApplyMemory }) =>
-      new ApplyMemory()
-    );
+  let memory: ApplyMemory | undefined;
+  return async () => {
+    const { ApplyMemory } = await loadModule(import("./apply_memory.ts"));
+    return memory ??= new ApplyMemory();
+  };
 }
 
 /** Fields of every log line about an object. */
