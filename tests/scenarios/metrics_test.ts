@@ -60,6 +60,61 @@ scenario(
   },
 );
 
+test("The alerts cover each metric for which the guide names one", async () => {
+  const guide = await projectText("docs/observability.md");
+  const named = guide.matchAll(/^\| `(coracle_\w+)` .*\| (.*)\|$/gm);
+  const alerting = namesIn(
+    await projectText("examples/prometheus_alerts.yaml"),
+  );
+  for (const [, name = "", when = ""] of named) {
+    assert.equal(alerting.has(name), when.trim() !== "", name);
+    alerting.delete(name);
+  }
+  // Another alert compares with this one.
+  assert.deepEqual([...alerting], ["coracle_primaries"]);
+});
+
+scenario(
+  "Counters begin at zero for alerts, which see no growth of a new series",
+  async (fixture) => {
+    const { operator } = await startGadgets(fixture, () => {});
+    const alerts = await projectText("examples/prometheus_alerts.yaml");
+    const names = Array.from(alerts.matchAll(/increase\((\w+)\[/g));
+    assert.equal(names.length, 2);
+    for (const [, name] of names) {
+      const series = `\n${name}{controller="gadget"} 0\n`;
+      assert.ok(operator.metrics().includes(series), name);
+    }
+  },
+);
+
+scenario(
+  "Alerts and dashboard count an object once that a standby caches, too",
+  async (fixture) => {
+    await fixture.create("a");
+    const start = async () => {
+      const { operator } = await startGadgets(fixture, () => {}, {
+        operator: { leaderElection: { name: "lock" } },
+      });
+      await fixture.until(() =>
+        operator.metrics().includes(
+          '\ncoracle_primaries{controller="gadget"} 1\n',
+        )
+      );
+    };
+    await start();
+    await start();
+    for (const file of ["prometheus_alerts.yaml", "grafana_dashboard.json"]) {
+      const text = await projectText(`examples/${file}`);
+      assert.match(text, /max by \(controller\) \(coracle_primaries/);
+      assert.doesNotMatch(
+        text,
+        /(?<!max by \(controller\) \()coracle_primaries/,
+      );
+    }
+  },
+);
+
 test("Panels of the dashboard do not overlap, and each has a title and a query", async () => {
   const { panels } = JSON.parse(
     await projectText("examples/grafana_dashboard.json"),

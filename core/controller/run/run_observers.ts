@@ -81,10 +81,9 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     const { controller, metrics } = deps;
     this.#deps = deps;
     this.#labels = Object.freeze({ controller });
+    const results = ["success", "failure", "aborted"];
     this.#byResult = new Map(
-      ["success", "failure", "aborted"].map((
-        result,
-      ) => [result, Object.freeze({ controller, result })]),
+      results.map((result) => [result, Object.freeze({ controller, result })]),
     );
     this.#duration = metrics.histogram({
       name: "coracle_reconciliation_duration_seconds",
@@ -116,6 +115,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       name: "coracle_retries_exhausted",
       help: "Series of failures that have used up all retries.",
     });
+    this.#exhausted.add(0, this.#labels); // An alert sees no growth of a new series.
   }
 
   deleted(key: string): void {

@@ -262,6 +262,7 @@ export class WriteObserver {
       name: "coracle_write_loops_total",
       help: "Writes that repeated an earlier one that did not last.",
     });
+    this.#loops.add(0, this.#labels); // An alert sees no growth of a new series.
   }
 
   /** Whether a write of a status needs the object with its managed fields. */
