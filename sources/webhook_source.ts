@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
-import type { ObjectKey } from "../core/api/object_key.ts";
+import { type ObjectKey, parseKey } from "../core/api/object_key.ts";
 import {
   checkOptions,
   type OptionRules,
@@ -268,7 +268,9 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       body,
       json: () => parse(body),
     }, run.context.primaries);
-    return keyTexts(found);
+    const keys = keyTexts(found);
+    keys.forEach(parseKey); // Before one of them is triggered.
+    return keys;
   }
 
   async #read(request: IncomingMessage): Promise<Uint8Array> {

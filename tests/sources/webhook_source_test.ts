@@ -225,6 +225,14 @@ test("webhookSource reports invalid JSON, and survives a failing mapper", async 
   });
 });
 
+test("webhookSource triggers nothing for a request with a malformed key", async () => {
+  const primaries = () => ["default/a", "default/b/c"];
+  await withWebhook({ primaries }, async (url, context) => {
+    assert.equal(await post(url, "{}"), 400);
+    assert.deepEqual(context.triggered, []);
+  });
+});
+
 test("webhookSource refuses a body over the limit, with or without a length", async () => {
   await withWebhook({ bodyLimit: 1000 }, async (url, context) => {
     const large = "x".repeat(1001);
