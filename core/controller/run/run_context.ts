@@ -896,6 +896,7 @@ function sentPart(verb: string, body: unknown): unknown {
 export function lazyApplyMemory(): () => Promise<ApplyMemory> {
   let memory: ApplyMemory | undefined;
   return async () => {
+    if (memory !== undefined) return memory;
     const { ApplyMemory } = await loadModule(import("./apply_memory.ts"));
     return memory ??= new ApplyMemory();
   };
