@@ -37,19 +37,19 @@ export function mainTask():
   const { command, ...task } = JSON.parse(text);
   // Processes that the file starts inherit the variable.
   if (resolve(task.file) !== process.argv[1]) return undefined;
-  endWith(command, process.ppid);
+  endWith(command);
   return task;
 }
 
-/** Ends this process when a command ends, and its parent, if that is a watcher. */
-function endWith(command: number, parent: number): void {
+/** Ends this process when a command ends, and the watcher that restarts it. */
+function endWith(command: number): void {
   setInterval(() => {
     try {
       process.kill(command, 0);
     } catch {
-      // Nothing is left to stop in order: the API server has ended, too.
-      const isWatched = ![command, 1].includes(parent);
-      if (isWatched && process.ppid === parent) process.kill(parent, "SIGKILL");
+      // Nothing is left to stop in order: the API server has ended, too. Only a
+      // watcher, such as that of `node --watch`, has a channel to this process.
+      if (process.connected) process.kill(process.ppid, "SIGKILL");
       process.kill(process.pid, "SIGKILL");
     }
   }, COMMAND_CHECK_MS).unref();
