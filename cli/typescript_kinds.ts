@@ -17,11 +17,11 @@ const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
 export function typescriptKinds(definitions: readonly CrdManifest[]): string {
   const writer = new KindWriter();
   // A definition that is given twice counts once.
-  const byName = new Map(
-    definitions.map((
-      one,
-    ) => [`${one.spec.names.plural}.${one.spec.group}`, one]),
-  );
+  const byName = new Map<string, CrdManifest>();
+  for (const definition of definitions) {
+    const { names, group } = definition.spec;
+    byName.set(`${names.plural}.${group}`, definition);
+  }
   for (const definition of byName.values()) writer.addDefinition(definition);
   const code = writer.declarations.map((text) => `\n${text}`).join("");
   const imports = RESERVED.filter((name) =>

@@ -119,7 +119,7 @@ export interface ObjectHistory {
   readonly known: boolean;
   /** Whether a run of the object is in progress. */
   readonly running: boolean;
-  /** Time since that run began, in milliseconds; undefined if there is none. */
+  /** Time since that run began, in milliseconds; undefined without a run. */
   readonly runningFor?: number | undefined;
   /** Abort of the run in progress; undefined if absent. */
   readonly aborted?:

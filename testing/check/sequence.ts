@@ -9,7 +9,7 @@ import { type RunRecord, type TraceEntry, writeText } from "./run_record.ts";
 const BEFORE = 8;
 const AFTER = 24;
 
-/** Notes of which one stands for several in a row. */
+/** Kinds of notes that are shown once when they repeat. */
 const REPEATED = ["external", "failed"];
 
 /** Entries to show: around the first disturbance, or the last ones. */

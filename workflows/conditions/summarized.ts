@@ -168,7 +168,7 @@ const SUCCEEDED = {
 } as const;
 
 /** Number of objects whose requests for another run are counted. */
-const REMEMBERED_REQUEUES = 1_000;
+const REMEMBERED_REQUEUES = 50_000;
 /** Pause after the second request in a row, doubled with each further one. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 60_000;

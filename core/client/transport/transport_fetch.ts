@@ -51,10 +51,12 @@ export class FetchTransport implements HttpTransport {
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
     if (request.method !== "GET" || request.beforeSend !== undefined) {
-      this.#sockets ??= import("./transport_node.ts").then((node) =>
-        node.openHttpTransport(this.#options)
-      );
-      this.#sockets.catch(() => this.#sockets = undefined);
+      if (this.#sockets === undefined) {
+        this.#sockets = import("./transport_node.ts").then((node) =>
+          node.openHttpTransport(this.#options)
+        );
+        this.#sockets.catch(() => this.#sockets = undefined);
+      }
       return await (await this.#sockets).send(request);
     }
     const headers = headerLines(request);

@@ -285,7 +285,7 @@ export class ResultWriter<P extends KubernetesObject> {
       if (!ApiError.is(error) || !error.isInvalid) throw error;
       const live = await read();
       if (live === undefined || live.metadata.uid !== uid) throw error;
-      const { statusPatch } = await loadStatusFields();
+      const { statusPatch } = await loadModule(import("./status_leftovers.ts"));
       const patch = statusPatch(live, {
         manager: fieldManager,
         intent: status,
@@ -373,12 +373,8 @@ async function leftoversOf(
     entry.manager === manager && entry.operation === "Update"
   );
   if (!mayHave) return undefined;
-  const { statusLeftovers } = await loadStatusFields();
+  const { statusLeftovers } = await loadModule(import("./status_leftovers.ts"));
   return statusLeftovers(object, manager);
-}
-
-function loadStatusFields(): Promise<typeof import("./status_leftovers.ts")> {
-  return loadModule(import("./status_leftovers.ts"));
 }
 
 /** Observed generation in the status of an object, if the cache keeps it. */

@@ -73,6 +73,7 @@ import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
 import { allWrites, type SourceGroup } from "../source_group.ts";
 import { WatchingSource } from "../watch/watch_source.ts";
+import type { MaybePromise } from "../reconciler.ts";
 import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,
@@ -99,7 +100,7 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly recorder: EventRecorder;
   readonly ownership: Ownership<P>;
   /** Memory of applies, loaded on first use. */
-  readonly applied: () => Promise<ApplyMemory>;
+  readonly applied: () => MaybePromise<ApplyMemory>;
   readonly writeObserver: WriteObserver;
 }
 
@@ -893,13 +894,13 @@ function sentPart(verb: string, body: unknown): unknown {
 }
 
 /** Loader of the memory of applies, whose hash functions are imported on first use. */
-export function lazyApplyMemory(): () => Promise<ApplyMemory> {
+export function lazyApplyMemory(): () => MaybePromise<ApplyMemory> {
   let memory: ApplyMemory | undefined;
-  return async () => {
-    if (memory !== undefined) return memory;
+  const load = async () => {
     const { ApplyMemory } = await loadModule(import("./apply_memory.ts"));
     return memory ??= new ApplyMemory();
   };
+  return () => memory ?? load();
 }
 
 /** Fields of every log line about an object. */

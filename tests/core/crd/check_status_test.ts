@@ -120,7 +120,7 @@ test("checkStatusPatch() checks what a patch makes of the present status", () =>
   // Fields that the patch leaves alone are not its concern, if they are there.
   assert.equal(refusal({ seats: 2 }, { phase: 5 }), "");
   assert.match(refusal({ seats: 2 }, {}), /^status\.phase: /);
-  // Without the present status nobody knows what is there.
+  // Without the present status, the fields that the result keeps are unknown.
   assert.equal(refusal({ seats: 2 }), "");
 });
 
