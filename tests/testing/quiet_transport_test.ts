@@ -6,21 +6,24 @@ import { inTime } from "../support/in_time.ts";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/** Transport whose responses have a body of their own. */
+function transportWith(
+  body: () => AsyncIterable<Uint8Array>,
+): QuietTransport {
+  const cancel = () => Promise.resolve();
+  return new QuietTransport({
+    send: () =>
+      Promise.resolve({ status: 200, headers: {}, body: body(), cancel }),
+    close: () => Promise.resolve(),
+  });
+}
+
 /** Transport whose responses have no end until the test says so. */
 function openTransport(): { transport: QuietTransport; end: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const transport = new QuietTransport({
-    send: () =>
-      Promise.resolve({
-        status: 200,
-        headers: {},
-        body: (async function* () {
-          yield new Uint8Array(1);
-          await promise;
-        })(),
-        cancel: () => Promise.resolve(),
-      }),
-    close: () => Promise.resolve(),
+  const transport = transportWith(async function* () {
+    yield new Uint8Array(1);
+    await promise;
   });
   return { transport, end: resolve };
 }
@@ -88,19 +91,10 @@ const WATCH: HttpRequest = { ...PODS, path: `${PODS.path}?watch=true` };
 
 test("A server is quiet a while after its last byte, and at once without one", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const transport = new QuietTransport({
-    send: () =>
-      Promise.resolve({
-        status: 200,
-        headers: {},
-        body: (async function* () {
-          await promise;
-          yield new Uint8Array(1);
-          await new Promise(() => {});
-        })(),
-        cancel: () => Promise.resolve(),
-      }),
-    close: () => Promise.resolve(),
+  const transport = transportWith(async function* () {
+    await promise;
+    yield new Uint8Array(1);
+    await new Promise(() => {});
   });
   assert.equal(await isQuietAtOnce(transport), true);
   const { body } = await transport.send(WATCH);

@@ -6,7 +6,10 @@ import { type Clock, systemClock } from "../../../core/clock.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
-import { Coordination } from "../../../core/operator/coordination.ts";
+import {
+  Coordination,
+  type CoordinationDeps,
+} from "../../../core/operator/coordination.ts";
 import {
   LEADER_ELECTION_OPTIONS,
   type LeaderElectionOptions,
@@ -27,6 +30,22 @@ const LOCK: LeaderElectionOptions & { readonly namespace: string } = {
   identity: "a",
 };
 
+/** Coordination of one replica, by default without leader election and sharding. */
+function coordinationWith(
+  deps: Pick<CoordinationDeps, "client" | "clock"> & Partial<CoordinationDeps>,
+): Coordination {
+  return new Coordination({
+    leaderElection: undefined,
+    sharding: undefined,
+    random: () => 0.5,
+    log: silentLogger,
+    syncTimeout: 120_000,
+    startErrors: "fail",
+    controllers: () => [],
+    ...deps,
+  });
+}
+
 for (
   const [end, back, holder] of [
     ["is released after a slow write", 8_000, ""],
@@ -37,16 +56,10 @@ for (
     atDistance(async (surroundings) => {
       const { clock, server } = surroundings;
       const process = new DistantProcess(surroundings);
-      const coordination = new Coordination({
+      const coordination = coordinationWith({
         leaderElection: resolveOptions(LOCK, LEADER_ELECTION_OPTIONS),
-        sharding: undefined,
         client: process.client,
         clock: process.clock,
-        random: () => 0.5,
-        log: silentLogger,
-        syncTimeout: 120_000,
-        startErrors: "fail",
-        controllers: () => [],
       });
       const started = coordination.start();
       await clock.advance(1_000);
@@ -83,15 +96,10 @@ test("The Lease of an operator is kept while any of its controllers runs an obje
         stopLeading: () => void calls.push(`stop ${name}`),
       }) as unknown as ManagedController;
     const controllers = [controller("a", []), controller("b", ["default/x"])];
-    const coordination = new Coordination({
+    const coordination = coordinationWith({
       leaderElection: resolveOptions(LOCK, LEADER_ELECTION_OPTIONS),
-      sharding: undefined,
       client: process.client,
       clock: process.clock,
-      random: () => 0.5,
-      log: silentLogger,
-      syncTimeout: 120_000,
-      startErrors: "fail",
       controllers: () => controllers,
     });
     assert.equal(coordination.mayRun, false);
@@ -118,15 +126,10 @@ test("A replica that cannot renew its membership aborts its runs for its shard",
       acquireShard() {},
       releaseShard: () => Promise.resolve(),
     } as unknown as ManagedController;
-    const coordination = new Coordination({
-      leaderElection: undefined,
+    const coordination = coordinationWith({
       sharding: resolveOptions(LOCK, LEADER_ELECTION_OPTIONS),
       client: process.client,
       clock: process.clock,
-      random: () => 0.5,
-      log: silentLogger,
-      syncTimeout: 120_000,
-      startErrors: "fail",
       controllers: () => [controller],
     });
     const started = coordination.start();
@@ -148,19 +151,13 @@ test("A replica hands objects over only when its pending writes have ended", () 
     const client = new Client({ transport: server, namespace: "default" });
     const replica = (identity: string) => {
       const process = new DistantProcess(surroundings);
-      const coordination = new Coordination({
-        leaderElection: undefined,
+      const coordination = coordinationWith({
         sharding: resolveOptions(
           { ...LOCK, identity },
           LEADER_ELECTION_OPTIONS,
         ),
         client: process.client,
         clock: process.clock,
-        random: () => 0.5,
-        log: silentLogger,
-        syncTimeout: 120_000,
-        startErrors: "fail",
-        controllers: () => [],
       });
       return { process, coordination };
     };
@@ -198,17 +195,7 @@ test("A replica hands objects over only when its pending writes have ended", () 
 
 test("A replica without leader election and sharding runs everything, unfenced", () => {
   const client = new Client({ transport: new ScriptedTransport(() => ({})) });
-  const coordination = new Coordination({
-    leaderElection: undefined,
-    sharding: undefined,
-    client,
-    clock: systemClock,
-    random: () => 0.5,
-    log: silentLogger,
-    syncTimeout: 120_000,
-    startErrors: "fail",
-    controllers: () => [],
-  });
+  const coordination = coordinationWith({ client, clock: systemClock });
   const { mayRun, isLeading, shard, leader } = coordination;
   assert.deepEqual([mayRun, isLeading, shard, leader], [
     true,
@@ -230,20 +217,16 @@ test("A replica asks for its rights in the namespace of its client, and may wait
     });
     const client = new Client({ transport, namespace: "team" });
     const options: LeaderElectionOptions = { name: "lock" };
-    const coordination = new Coordination({
+    const coordination = coordinationWith({
       leaderElection: resolveOptions(options, LEADER_ELECTION_OPTIONS),
-      sharding: undefined,
       client,
       clock: new VirtualClock(),
-      random: () => 0.5,
       log: {
         ...silentLogger,
         with: () => silentLogger,
         warn: (...line) => void warned.push(line),
       },
-      syncTimeout: 120_000,
       startErrors,
-      controllers: () => [],
     });
     const started = coordination.start();
     if (startErrors === "fail") {
@@ -276,18 +259,7 @@ function answered(
   const transport = new ScriptedTransport(answer);
   const clock = new VirtualClock();
   const client = new Client({ transport, namespace: "team" }, { clock });
-  const coordination = new Coordination({
-    leaderElection: undefined,
-    sharding: undefined,
-    client,
-    clock,
-    random: () => 0.5,
-    log: silentLogger,
-    syncTimeout: 120_000,
-    startErrors: "fail",
-    controllers: () => [],
-    ...changes,
-  });
+  const coordination = coordinationWith({ client, clock, ...changes });
   return { transport, clock, coordination };
 }
 
@@ -358,18 +330,13 @@ test("A member of a shard group aborts its runs without a Lease, and knows what 
     } as unknown as ManagedController;
     const replica = (controllers: readonly ManagedController[]) => {
       const process = new DistantProcess(surroundings);
-      return new Coordination({
-        leaderElection: undefined,
+      return coordinationWith({
         sharding: resolveOptions(
           { ...LOCK, identity: "Pod-A" },
           LEADER_ELECTION_OPTIONS,
         ),
         client: process.client,
         clock: process.clock,
-        random: () => 0.5,
-        log: silentLogger,
-        syncTimeout: 120_000,
-        startErrors: "fail",
         controllers: () => controllers,
       });
     };

@@ -26,6 +26,7 @@ import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
+import { loggedSink } from "../../../support/logged_sink.ts";
 
 const object = (name: string, version: number, annotations = {}) => ({
   metadata: { name, resourceVersion: String(version), annotations },
@@ -124,16 +125,7 @@ function reflector(
     fieldSelector: undefined,
     shardSelector: undefined,
     metadataOnly: false,
-    sink: {
-      init: () => void log.push("init"),
-      initApply: ({ name }) => void log.push(`initApply ${name}`),
-      initDone: (version) =>
-        Promise.resolve(void log.push(`initDone ${version}`)),
-      apply: ({ name }) => void log.push(`apply ${name}`),
-      delete: ({ name }) => void log.push(`delete ${name}`),
-      bookmark: (version) => void log.push(`bookmark ${version}`),
-      flush: () => void log.push("flush"),
-    },
+    sink: loggedSink(log),
     slice: new TimeSlice(clock),
     budget: undefined,
     relists: undefined,

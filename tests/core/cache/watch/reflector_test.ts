@@ -19,6 +19,7 @@ import { silentLogger } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
+import { loggedSink } from "../../../support/logged_sink.ts";
 
 /** Answer to one request: lines of a watch, a page, or an error. */
 type Answer = readonly object[] | object | ApiError;
@@ -72,16 +73,7 @@ async function reflect(
   const names = [...plurals];
   const isDone = Promise.withResolvers<void>();
   const { plural: _plural, scope: _scope, ...unresolved } = Widget;
-  const sink: ReflectorSink = {
-    init: () => void log.push("init"),
-    initApply: ({ name }) => void log.push(`initApply ${name}`),
-    initDone: (version) =>
-      Promise.resolve(void log.push(`initDone ${version}`)),
-    apply: ({ name }) => void log.push(`apply ${name}`),
-    delete: ({ name }) => void log.push(`delete ${name}`),
-    bookmark: (version) => void log.push(`bookmark ${version}`),
-    flush() {},
-  };
+  const sink: ReflectorSink = { ...loggedSink(log), flush() {} };
   const reflector = new Reflector({
     client: {
       request(request) {
