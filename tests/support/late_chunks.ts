@@ -8,6 +8,11 @@ const [DELAY = "0", RESOURCES = "."] =
   process.env["CORACLE_TEST_LATE"]?.split(":") ?? [];
 const DELAY_MS = Number(DELAY);
 const LATE = new RegExp(RESOURCES);
+if (!(DELAY_MS >= 0)) {
+  throw new TypeError(
+    `Cannot delay watches: CORACLE_TEST_LATE begins with milliseconds: received "${DELAY}"`,
+  );
+}
 
 /**
  * Chunks of a watch, late by the milliseconds of the environment variable
