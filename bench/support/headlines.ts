@@ -64,6 +64,7 @@ const OPERATORS = {
   "controller-runtime": "controller-runtime",
   "JOSDK": "JOSDK",
   "kube-rs": "kube-rs",
+  "bare watch and PATCH": "a bare watch and PATCH",
 };
 
 /** Measures of the guide, in order. */
