@@ -578,17 +578,18 @@ function allSources<P extends KubernetesObject>(
     }
     return [entry.usedAs("owns", taken)];
   });
-  for (const [number, entry] of watches.entries()) {
-    if (entry instanceof WatchingSource) entry.usedAs("watches", taken);
-    else if (typeof entry?.start !== "function" || !entry.kind) {
+  const watched = watches.map((entry, number) => {
+    if (entry instanceof WatchingSource) return entry.usedAs("watches", taken);
+    if (typeof entry?.start !== "function" || !entry.kind) {
       throw new TypeError(
         `Cannot register ${subject}, watches[${number}]: it must be watch(Kind, { mapper }), and a source of what is no kind belongs in "sources": received ${
           typeText(entry)
         }`,
       );
     }
-  }
-  return checkSources([...owned, ...watches, ...sources], subject);
+    return entry;
+  });
+  return checkSources([...owned, ...watched, ...sources], subject);
 }
 
 function checkSources<P extends KubernetesObject>(

@@ -42,6 +42,9 @@ export interface TriggerHandler {
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
+/** Started sources of all controllers. */
+const STARTED: WeakSet<object> = new WeakSet();
+
 /** Time limit for the stop of a source. */
 const STOP_LIMIT_MS = 10_000;
 
@@ -151,7 +154,9 @@ export class SourceGroup<P extends KubernetesObject> {
     if (source === undefined) return;
     this.#sources.splice(this.#sources.indexOf(source), 1);
     this.followsPrimaries = this.#sources.some(followsPrimaries);
-    if (this.#started.delete(source)) await source.stop();
+    if (!this.#started.delete(source)) return;
+    STARTED.delete(source);
+    await source.stop();
   }
 
   /** Changes the namespaces of all sources that can follow a change. */
@@ -301,15 +306,18 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Starts a source once; rejected after a stop of the group. */
   #startOne(source: EventSource<P>): Promise<void> {
-    if (this.#stopped) {
-      return Promise.reject(
-        new Error(
-          `Cannot start event source "${source.name}": the controller was stopped`,
-        ),
-      );
-    }
     let started = this.#started.get(source);
+    const refusal = this.#stopped
+      ? "the controller was stopped"
+      : started === undefined && STARTED.has(source)
+      ? "another controller has started it, so create one for each"
+      : undefined;
+    if (refusal !== undefined) {
+      const error = `Cannot start event source "${source.name}": ${refusal}`;
+      return Promise.reject(new Error(error));
+    }
     if (started === undefined) {
+      STARTED.add(source);
       // Noted before the call, as the source may trigger within it.
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#started.set(source, started = promise);
@@ -358,6 +366,7 @@ export class SourceGroup<P extends KubernetesObject> {
       new Error(
         `Cannot wait any longer: "stop" was not fulfilled within ${STOP_LIMIT_MS} ms`,
       );
+    STARTED.delete(source);
     try {
       await deadline(() => source.stop(), STOP_LIMIT_MS, { clock, onTimeout });
     } catch (error) {

@@ -109,9 +109,9 @@ class NodeTransport implements HttpTransport {
       // The next run mostly uses the connection within this turn.
       setImmediate(this.#unrefIdle);
     }
-    this.#sweep ??= unreferenced(
-      setTimeout(() => this.#closeExpired(), SWEEP_INTERVAL_MS),
-    );
+    if (this.#sweep !== undefined) return;
+    this.#sweep = setTimeout(() => this.#closeExpired(), SWEEP_INTERVAL_MS);
+    (this.#sweep as { unref?: () => void }).unref?.();
   }
 
   readonly #unrefIdle = (): void => {
@@ -153,10 +153,4 @@ class NodeTransport implements HttpTransport {
 /** Whether a request reads a stream whose chunks are borrowed. */
 function isLongRead({ body, borrowsChunks, method }: HttpRequest): boolean {
   return borrowsChunks === true && method === "GET" && body === undefined;
-}
-
-/** Timer that does not keep the process alive. */
-function unreferenced<T>(timer: T): T {
-  (timer as { unref?: () => void }).unref?.();
-  return timer;
 }

@@ -182,23 +182,15 @@ const RULES: OptionRules<WatchSourceOptions<never, never>> = {
   startPriority: ["loader", "default", undefined],
 };
 
-/** Options of the informer of a source, apart from its namespaces. */
+/** Options of a source that select its objects and what is kept of them. */
 function selectionOf<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(options: WatchSourceOptions<P, S>) {
-  const { labelSelector, fieldSelector, shardSelector } = options;
-  const { metadataOnly, prune, bounded, client, shared } = options;
-  return {
-    labelSelector,
-    fieldSelector,
-    shardSelector,
-    metadataOnly,
-    prune,
-    bounded,
-    client,
-    shared,
-  };
+  const { name: _, mapper: _m, references: _r, filters: _f, ...others } =
+    options;
+  const { readOnly: _o, startPriority: _p, ...selection } = others;
+  return selection;
 }
 
 /**
@@ -236,8 +228,8 @@ interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly registration: HandlerRegistration<S>;
 }
 
-/** Use of a watch source in the options of a controller. */
-type Role = "owns" | "watches" | "sources";
+/** Option of a controller that has a watch source, other than `sources`. */
+type Role = "owns" | "watches";
 
 /** Implementation of {@linkcode WatchSource} with an informer. */
 export class WatchingSource<
@@ -249,8 +241,9 @@ export class WatchingSource<
   readonly startPriority: "loader" | "default";
   /** Handler of primary events; undefined without `references`. */
   readonly onPrimary?: (event: PrimaryEvent<P>) => void;
+  readonly #given: WatchSourceOptions<P, S>;
   #options: WatchSourceOptions<P, S>;
-  #role: Role = "sources";
+  #role: Role | undefined;
   #mappers: readonly Mapper<P, S>[];
   readonly #references: ReferenceIndex = new ReferenceIndex();
   /** Primaries with an event while the start reads all of them. */
@@ -265,7 +258,7 @@ export class WatchingSource<
   constructor(kind: Kind<S>, options: WatchSourceOptions<P, S>) {
     checkKind(kind, "watch()");
     checkOptions(options, RULES, `watch() of ${kind.kind}`);
-    this.#options = options;
+    this.#given = this.#options = options;
     this.kind = kind;
     this.name = options.name ?? kindText(kind);
     this.startPriority = options.startPriority ?? "default";
@@ -321,8 +314,12 @@ export class WatchingSource<
    * @param role Option that has the source.
    * @param taken Names of the other sources, to which the name is added: a
    * default name that is taken gets a number, a name set by the user is kept.
+   * @returns The source; a copy if another controller uses it.
    */
-  usedAs(role: Role, taken: Set<string> = new Set()): this {
+  usedAs(role: Role, taken: Set<string> = new Set()): WatchingSource<P, S> {
+    if (this.#role !== undefined) {
+      return new WatchingSource(this.kind, this.#given).usedAs(role, taken);
+    }
     this.#role = role;
     if (this.#options.name === undefined) {
       const name = this.name = kindText(this.kind);
@@ -340,9 +337,7 @@ export class WatchingSource<
    * that both share one informer.
    */
   selectAs(other: WatchingSource<P>): void {
-    const { namespaces } = other.#options;
-    const selection = selectionOf(other.#options);
-    this.#options = { ...this.#options, ...selection, namespaces };
+    this.#options = { ...this.#options, ...selectionOf(other.#options) };
   }
 
   /** Whether no option restricts the objects, fields or namespaces to watch. */

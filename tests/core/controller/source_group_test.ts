@@ -479,3 +479,29 @@ test("allWrites passes the result on to each of its writes", () => {
     "b",
   ]);
 });
+
+test("SourceGroup refuses a source that another group has started", async () => {
+  const stops: string[] = [];
+  const shared: EventSource = {
+    name: "shared",
+    start: () => Promise.resolve(),
+    stop() {
+      stops.push("stopped");
+      return Promise.resolve();
+    },
+  };
+  const [one, other] = [groupOf(shared), groupOf(shared)];
+  await one.start([], HANDLER);
+  await assert.rejects(other.start([], HANDLER), {
+    message:
+      'Cannot start event source "shared": another controller has started it, so create one for each',
+  });
+  await other.stop();
+  assert.deepEqual(stops, []);
+  await one.stop();
+  const later = groupOf(shared);
+  await later.start([], HANDLER);
+  await later.remove("shared");
+  assert.deepEqual(stops, ["stopped", "stopped"]);
+  await groupOf(shared).start([], HANDLER);
+});

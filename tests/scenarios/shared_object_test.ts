@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { ConfigMap } from "../../core/kinds/core_v1.ts";
+import {
+  type Context,
+  defineKind,
+  type KubernetesObject,
+  Operator,
+  type OperatorOptions,
+  watch,
+} from "../../mod.ts";
+import { VirtualClock, withTestCluster } from "../../testing/mod.ts";
+
+const group = { group: "sample.coracle.dev", version: "v1" };
+const spec = z.object({ note: z.string() });
+const Reader = defineKind({ ...group, kind: "Reader", spec });
+const Writer = defineKind({ ...group, kind: "Writer", spec });
+
+type Noted = KubernetesObject & { readonly spec: { readonly note: string } };
+
+function operator(options: OperatorOptions): Operator {
+  const operator = new Operator(options);
+  // One source, of which each controller gets its own.
+  const watches = [watch(ConfigMap, { readOnly: false })];
+  for (const kind of [Reader, Writer]) {
+    operator.register(kind, {
+      async reconcile({ metadata, spec }: Noted, ctx: Context<Noted>) {
+        await ctx.apply(ConfigMap, {
+          metadata: {
+            name: "shared",
+            ownerReferences: [{
+              apiVersion: "sample.coracle.dev/v1",
+              kind: kind.kind,
+              name: metadata.name,
+              uid: metadata.uid ?? "",
+            }],
+          },
+          data: { [kind.kind]: spec.note },
+        }, { owned: false });
+      },
+    }, { watches });
+  }
+  return operator;
+}
+
+test(
+  "An object of two kinds has the fields of both, and goes with the last owner",
+  withTestCluster(
+    { kinds: [Reader, Writer], operator, clock: new VirtualClock() },
+    async (cluster) => {
+      const { client, namespace } = cluster;
+      const key = { namespace, name: "shared" };
+      const shared = () => client.find(ConfigMap, key);
+      const one = { metadata: { namespace, name: "a" }, spec: { note: "x" } };
+      await client.create(Reader, one);
+      await client.create(Writer, one);
+      await cluster.until(async () =>
+        Object.keys((await shared())?.data ?? {}).length === 2
+      );
+      await client.patch(ConfigMap, key, { data: { Reader: "wrong" } });
+      await cluster.until(async () =>
+        (await shared())?.data?.["Reader"] === "x"
+      );
+      await client.delete(Reader, one.metadata);
+      await cluster.until(async () =>
+        (await shared())?.metadata.ownerReferences?.length === 1
+      );
+      assert.equal((await shared())?.data?.["Writer"], "x");
+      await client.delete(Writer, one.metadata);
+      await cluster.until(async () => await shared() === undefined);
+    },
+  ),
+);
