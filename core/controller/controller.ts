@@ -522,12 +522,14 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         keepsChanges: deps.isDeveloped,
       }),
     };
+    const { shard = deps.shard } = settings;
     const dispatcher = new Dispatcher<P>({
       reconciler: this.#reconciler,
       workflow: settings.workflow,
       mode: settings,
       pauseAnnotation: settings.pauseAnnotation,
       mayRun: deps.mayRun,
+      shard,
       tracer: deps.tracer,
       runDeps,
       writer: new ResultWriter<P>({
@@ -549,7 +551,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       finalizer,
       primaries: primaries.cache,
       sources,
-      shard: settings.shard ?? deps.shard,
+      shard,
       dispatcher,
       observers: [overdue, history, reporter, events, endless],
       log,

@@ -10,6 +10,7 @@ import { hasFinalizer } from "../finalizer.ts";
 import type { ManagedWorkflow } from "../managed_workflow.ts";
 import type { Reconciler } from "../reconciler.ts";
 import { CleanupResult, ReconcileResult, removeFinalizer } from "../result.ts";
+import type { ShardAssignment } from "../shard.ts";
 import type { ResultWriter } from "./result_writer.ts";
 import type { Run, RunResult } from "./run.ts";
 import { RunContext, type RunDeps } from "./run_context.ts";
@@ -25,6 +26,8 @@ export interface DispatcherDeps<P extends KubernetesObject> {
   readonly pauseAnnotation: string | undefined;
   /** Whether this replica holds its lease, so that a reconciler may be called. */
   readonly mayRun: () => boolean;
+  /** Assignment of primaries to this replica; undefined if it runs all of them. */
+  readonly shard: ShardAssignment | undefined;
   readonly tracer: Tracer | undefined;
 }
 
@@ -118,7 +121,9 @@ export class Dispatcher<P extends KubernetesObject> {
 
   /** Aborts a run before its replica has noticed that its lease is lost. */
   #abortWithoutLease(run: Run<P>): void {
-    if (!this.#deps.mayRun()) run.abort("leadership");
+    const { mayRun, shard } = this.#deps;
+    if (!mayRun()) run.abort("leadership");
+    if (shard?.owns(run.key) === false) run.abort("shard");
   }
 
   #step(run: Run<P>): RunResult | Promise<RunResult> {
@@ -281,11 +286,8 @@ export class Dispatcher<P extends KubernetesObject> {
     if (!writer.hasWork(primary, result)) return ended;
     const { signal } = run;
     const written = { primary, result, signal, succeeded: true };
-    const write = async () => {
-      await this.#phase("write", () => writer.write(context, written));
-      return ended;
-    };
-    return write();
+    const writing = this.#phase("write", () => writer.write(context, written));
+    return Promise.resolve(writing).then(() => ended);
   }
 
   /** Ends the run of a deleted object, which has nothing to write or reschedule. */

@@ -59,6 +59,7 @@ function dispatched(
     mode: { usesFinalizer: true, allEvents: allEvents ?? false },
     pauseAnnotation: undefined,
     mayRun: () => true,
+    shard: undefined,
     tracer,
     runDeps: { ...made.deps, log: { ...log, with: () => log } } as never,
     writer: {

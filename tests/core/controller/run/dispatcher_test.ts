@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
 import type { Reconciler } from "../../../../core/controller/reconciler.ts";
 import { noUpdate } from "../../../../core/controller/result.ts";
+import type { ShardAssignment } from "../../../../core/controller/shard.ts";
 import { Dispatcher } from "../../../../core/controller/run/dispatcher.ts";
 import { Run } from "../../../../core/controller/run/run.ts";
 import { silentLogger } from "../../../../core/logger.ts";
@@ -14,9 +15,17 @@ const GADGET: KubernetesObject = {
 /** Dispatches a run of a gadget to a reconciler. */
 function dispatched(
   reconciler: Reconciler<KubernetesObject>,
-  { read, allEvents = false, mayRun = () => true, failsToWrite, ...parts }: {
+  {
+    read,
+    allEvents = false,
+    mayRun = () => true,
+    shard,
+    failsToWrite,
+    ...parts
+  }: {
     readonly failsToWrite?: boolean;
     readonly mayRun?: () => boolean;
+    readonly shard?: ShardAssignment;
     readonly usesFinalizer?: boolean;
     readonly read?: () => Promise<KubernetesObject | undefined>;
     readonly allEvents?: boolean;
@@ -34,6 +43,7 @@ function dispatched(
     mode: { usesFinalizer, allEvents },
     pauseAnnotation: "example.com/paused",
     mayRun,
+    shard,
     tracer: undefined,
     runDeps: {
       keptFinalizer: usesFinalizer ? "example.com/finalizer" : undefined,
@@ -111,22 +121,31 @@ test("Dispatcher does not reconcile if its lease expired while it wrote or read"
   let isHeld = true;
   let reconciled = 0;
   const reconciler = { reconcile: () => void reconciled++ };
-  const parts = { usesFinalizer: true, mayRun: () => isHeld };
-  const held = dispatched(reconciler, parts);
-  assert.deepEqual((await held.result).end, { type: "done" });
-  const written = dispatched(reconciler, parts);
-  const read = dispatched(reconciler, {
-    ...parts,
-    isUnread: true,
-    read: () => Promise.resolve(GADGET),
-  });
-  isHeld = false;
-  for (const { run, result } of [written, read]) {
-    assert.equal((await result).end.type, "failed");
-    assert.equal(run.aborted, "leadership");
+  for (
+    const [cause, lease] of [
+      ["leadership", { mayRun: () => isHeld }],
+      ["shard", { shard: { owns: () => isHeld } }],
+    ] as const
+  ) {
+    reconciled = 0;
+    isHeld = true;
+    const parts = { usesFinalizer: true, ...lease };
+    const held = dispatched(reconciler, parts);
+    assert.deepEqual((await held.result).end, { type: "done" });
+    const written = dispatched(reconciler, parts);
+    const read = dispatched(reconciler, {
+      ...parts,
+      isUnread: true,
+      read: () => Promise.resolve(GADGET),
+    });
+    isHeld = false;
+    for (const { run, result } of [written, read]) {
+      assert.equal((await result).end.type, "failed");
+      assert.equal(run.aborted, cause);
+    }
+    assert.deepEqual(written.writes, ["finalizer"]);
+    assert.equal(reconciled, 1);
   }
-  assert.deepEqual(written.writes, ["finalizer"]);
-  assert.equal(reconciled, 1);
 });
 
 test("Dispatcher aborts a run that fails when its lease has expired", async () => {
@@ -147,14 +166,18 @@ test("Dispatcher aborts a run that fails when its lease has expired", async () =
     finalizers: ["example.com/finalizer"],
   };
   for (const primary of [GADGET, { metadata }]) {
-    isHeld = true;
     const parts = { primary, usesFinalizer: primary !== GADGET };
-    const { run, result } = dispatched(reconciler, {
-      ...parts,
-      mayRun: () => isHeld,
-    });
-    assert.equal((await result).end.type, "failed");
-    assert.equal(run.aborted, "leadership");
+    for (
+      const [cause, lease] of [
+        ["leadership", { mayRun: () => isHeld }],
+        ["shard", { shard: { owns: () => isHeld } }],
+      ] as const
+    ) {
+      isHeld = true;
+      const { run, result } = dispatched(reconciler, { ...parts, ...lease });
+      assert.equal((await result).end.type, "failed");
+      assert.equal(run.aborted, cause);
+    }
   }
   assert.equal(handled, 0);
 });
