@@ -91,7 +91,7 @@ export interface RetryDeps {
   readonly clock: Clock;
   /** Random numbers from 0 to below 1, for jitter. */
   readonly random: () => number;
-  /** Logger for failed attempts, from the second consecutive one on. */
+  /** Logger for failed attempts: the first at debug level, others as warnings. */
   readonly logger?: Logger | undefined;
   /** Signal that aborts when the client is closed. */
   readonly closed?: AbortSignal | undefined;
@@ -110,7 +110,7 @@ export function retry(options: Settings<RetryOptions> & RetryDeps): Middleware {
   const { clock, closed, initial, logger, max, maxAttempts, random } = options;
   return (next) => async (request) => {
     if (request.mayRetry === false) return await next(request);
-    const { beforeSend } = request;
+    const { action, beforeSend } = request;
     let isRefused = false;
     const checked = beforeSend === undefined ? request : {
       ...request,
@@ -123,29 +123,24 @@ export function retry(options: Settings<RetryOptions> & RetryDeps): Middleware {
     let backoff = initial;
     for (let attempt = 1;; attempt++) {
       const isLast = attempt >= maxAttempts;
+      const level = attempt > 1 ? "warn" : "debug";
       let delay: number;
       try {
         const response = await next(checked);
         const requested = isLast ? undefined : requestedDelay(response);
         if (requested === undefined || requested > max) return response;
         delay = requested;
-        if (attempt > 1) {
-          const { action } = request;
-          const { status } = response;
-          logger?.warn("The server throttles a request, which is retried", {
-            action,
-            status,
-          });
-        }
+        const { status } = response;
+        logger?.[level]("The server throttles a request, which is retried", {
+          action,
+          status,
+        });
         await response.cancel();
       } catch (error) {
         if (isLast || isRefused || closed?.aborted) throw error;
         if (!isRepeatable(request)) throw error;
         delay = backoff;
-        if (attempt > 1) {
-          const { action } = request;
-          logger?.warn("A request failed and is retried", { action, error });
-        }
+        logger?.[level]("A request failed and is retried", { action, error });
       }
       backoff = Math.min(backoff * 2, max);
       const { signal, unlink } = linkedSignal(request.signal, closed);

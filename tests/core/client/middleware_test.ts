@@ -208,7 +208,7 @@ test("retry waits twice as long each time, up to the longest delay", async () =>
   assert.deepEqual(waits, [100, 200, 300, 300]);
 });
 
-test("retry tells of a request from its second repetition on", async () => {
+test("retry logs the first failure for debugging, and others as warnings", async () => {
   const busy: Script = () => BUSY;
   const broken: Script = () => {
     throw new Error("broken");
@@ -223,7 +223,8 @@ test("retry tells of a request from its second repetition on", async () => {
       const told: string[] = [];
       const logger = {
         ...silentLogger,
-        warn: (message: string) => told.push(message),
+        debug: (message: string) => told.push(`debug: ${message}`),
+        warn: (message: string) => told.push(`warn: ${message}`),
       };
       const { send, transport } = through(
         retry({ ...RETRIES, clock, logger, random: () => 0, maxAttempts }),
@@ -233,7 +234,8 @@ test("retry tells of a request from its second repetition on", async () => {
       await clock.advance(60_000);
       await ended;
       assert.equal(transport.requests.length, maxAttempts);
-      assert.deepEqual(told, Array(Math.max(0, maxAttempts - 2)).fill(message));
+      const levels = ["debug", "warn", "warn"].slice(0, maxAttempts - 1);
+      assert.deepEqual(told, levels.map((level) => `${level}: ${message}`));
     }
   }
 });
