@@ -27,7 +27,6 @@ import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
 import { reportError, type Terminal } from "./command.ts";
 import {
-  exportsText,
   isGuarded,
   loadMainModule,
   loadOperatorModule,
@@ -187,16 +186,15 @@ async function runOperators(
   const module = await loading;
   const ended = aborted(interrupts);
   // A file that starts its operators itself is done when they have stopped.
-  const ran = module.exports.then(async (exports) => {
-    const operators = await selectOperators(module, deps.export, {
-      client,
-      clock: systemClock,
-      logger,
-      namespaces: "all",
-    });
+  const ran = module.exports.then(async () => {
+    const { operators, received } = await selectOperators(
+      module,
+      deps.export,
+      { client, clock: systemClock, logger, namespaces: "all" },
+    );
     if (operators.length === 0) {
       if (!module.isMain && await isGuarded(file)) return undefined;
-      throw noOperatorError(file, exportsText(exports));
+      throw noOperatorError(file, received);
     }
     const waiting = operators.filter((operator) => !started.has(operator));
     await Promise.all(waiting.map((operator) => operator.start()));

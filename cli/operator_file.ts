@@ -15,7 +15,6 @@ import {
 } from "./operator_description.ts";
 import {
   type DescribeOptions,
-  exportsText,
   isGuarded,
   loadOperatorModule,
   noOperatorError,
@@ -28,8 +27,8 @@ export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of the file's exported or registered kinds. */
   readonly definitions: readonly CrdManifest[];
-  /** Names of the file's exports, for error messages. */
-  readonly exported: string;
+  /** What the file has instead of an operator, for error messages. */
+  readonly received: string;
 }
 
 /**
@@ -52,7 +51,7 @@ export async function describeFile(
     : found;
   if (!options.operators) requireDefinitions(file, description);
   else if (description.operators.length === 0) {
-    throw noOperatorError(file, description.exported);
+    throw noOperatorError(file, description.received);
   }
   return description;
 }
@@ -75,11 +74,13 @@ export async function describeModule(
   options: DescribeOptions,
 ): Promise<FileDescription> {
   const exports = await module.exports;
-  const selected = await selectOperators(module, options.export, {
-    logger: silentLogger,
-  });
+  const { operators, received } = await selectOperators(
+    module,
+    options.export,
+    { logger: silentLogger },
+  );
   const definitions = new Map<string, CrdManifest>();
-  const registered = selected.flatMap(({ controllers }) =>
+  const registered = operators.flatMap(({ controllers }) =>
     controllers.flatMap(kindsOf)
   );
   for (const kind of [...registered, ...Object.values(exports)]) {
@@ -88,9 +89,9 @@ export async function describeModule(
     definitions.set(manifest.metadata.name, manifest);
   }
   return {
-    operators: await describeOperators(selected),
+    operators: await describeOperators(operators),
     definitions: [...definitions.values()],
-    exported: exportsText(exports),
+    received,
   };
 }
 
@@ -109,7 +110,7 @@ function isKind(value: unknown): value is Kind {
 
 function requireDefinitions(
   file: string,
-  { operators, definitions, exported }: FileDescription,
+  { operators, definitions, received }: FileDescription,
 ): void {
   if (definitions.length > 0) return;
   const kinds = operators.flatMap(({ controllers }) =>
@@ -120,6 +121,6 @@ function requireDefinitions(
       ? `Cannot print the definitions of ${file}: it defines no kind, all that its operator uses are built in or defined by others: received ${
         [...new Set(kinds.map(({ kind }) => kind))].join(", ")
       }`
-      : `Cannot print the definitions of ${file}: it defines no kind: export the result of defineKind, or register it with an Operator: received ${exported}`,
+      : `Cannot print the definitions of ${file}: it defines no kind: export the result of defineKind, or register it with an Operator: received ${received}`,
   );
 }

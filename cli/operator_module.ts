@@ -9,14 +9,16 @@ import {
   setDevelopment,
 } from "../core/operator/development.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
-import { exportedOperators } from "../testing/check/exported_operators.ts";
+import {
+  exportedOperators,
+  type Exports,
+  type FoundOperators,
+} from "../testing/check/exported_operators.ts";
 import { suggestion, UsageError } from "./command.ts";
 
 /** Delay after which loading the main module has begun, in milliseconds. */
 const MAIN_BEGUN_MS = 1_000;
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
-
-export type Exports = Readonly<Record<string, unknown>>;
 
 /** A loaded operator file with the operators that it has created. */
 export interface OperatorModule {
@@ -166,14 +168,13 @@ function loadError(file: string, error: unknown): unknown {
  *
  * @param name Value of `--export`.
  * @param options Options for a function that returns an operator.
- * @returns The operators; empty if the file has created no operator.
  * @throws {UsageError} If the export does not exist or is not an operator.
  */
 export async function selectOperators(
   module: OperatorModule,
   name: string | undefined,
   options: OperatorOptions,
-): Promise<readonly OperatorHandle[]> {
+): Promise<FoundOperators> {
   const exports = await module.exports;
   const { operators } = module;
   // A main module that has created its operators has called its functions.
@@ -184,42 +185,23 @@ export async function selectOperators(
     argument: options,
     calls,
   });
-  if (name !== undefined && found.length === 0) {
-    const isThere = name in exports;
-    if (isThere && !calls) return operators;
+  if (name !== undefined && found.operators.length === 0) {
+    if (name in exports && !calls) return { ...found, operators };
     throw new UsageError(
-      `Cannot run ${module.file}: --export must name an Operator or a function that returns one: received ${
-        isThere
-          ? name
-          : `${name}, of ${exportsText(exports)}${
-            suggestion(name, Object.keys(exports))
-          }`
-      }`,
+      `Cannot run ${module.file}: --export must name an Operator or a function that returns one: received ${found.received}`,
     );
   }
   return found;
 }
 
 /** Error for a file that creates no operator. */
-export function noOperatorError(file: string, exported: string): UsageError {
+export function noOperatorError(file: string, received: string): UsageError {
   return new UsageError(
-    `Cannot run ${file}: it creates no operator: export an Operator, or a function "operator" that returns one, or name the export by --export: received ${exported}`,
+    `Cannot run ${file}: it creates no operator: export an Operator, or a function "operator" that returns one, or name the export by --export: received ${received}`,
   );
 }
 
 /** Whether a file has code that runs only when it is the main module. */
 export async function isGuarded(file: string): Promise<boolean> {
   return (await readFile(file, "utf8")).includes("import.meta.main");
-}
-
-/** Maximum number of exports that an error message names. */
-const MAX_NAMES = 5;
-
-/** Exports of a file, for an error message. */
-export function exportsText(exports: Exports): string {
-  const names = Object.keys(exports);
-  if (names.length === 0) return "no exports";
-  const more = names.length - MAX_NAMES;
-  const named = names.slice(0, MAX_NAMES).join(", ");
-  return `exports ${named}${more > 0 ? ` and ${more} more` : ""}`;
 }

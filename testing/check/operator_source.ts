@@ -22,7 +22,7 @@ import {
   type OperatorHandle,
   setDevelopment,
 } from "../../core/operator/development.ts";
-import { exportedOperators } from "./exported_operators.ts";
+import { exportedOperators, type Exports } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
@@ -173,8 +173,6 @@ const NOWHERE = {
   close: () => Promise.resolve(),
 };
 
-type Exports = Readonly<Record<string, unknown>>;
-
 async function describe(
   file: string,
   cluster: OperatorCluster,
@@ -195,16 +193,18 @@ async function describe(
   const restoreFetch = replaceFetch(externals);
   try {
     const exports = await importFresh(file);
-    const operators = await exportedOperators(exports, {
+    const { operators, received } = await exportedOperators(exports, {
       made,
       name,
       argument: cluster,
     });
     if (operators.length > 0) return { operators, exports };
     throw new TypeError(
-      `Cannot check ${file}: it creates no operator: export an Operator, or a function "operator" that returns one: received exports ${
-        Object.keys(exports).join(", ") || "none"
-      }`,
+      `Cannot check ${file}: ${
+        name === undefined
+          ? 'it creates no operator: export an Operator, or a function "operator" that returns one'
+          : "--export must name an Operator or a function that returns one"
+      }: received ${received}`,
     );
   } finally {
     restoreFetch();
@@ -239,7 +239,7 @@ async function loadFile(
   try {
     const exports = await Promise.race([evaluated, begun.promise]);
     if (exports === undefined) return undefined;
-    const operators = await exportedOperators(exports, {
+    const { operators } = await exportedOperators(exports, {
       made,
       name,
       argument: cluster,

@@ -290,7 +290,11 @@ operator.register(Namespace, { reconcile() {} });
       [copier, "--replay", "death/none"],
       /its scenario must be one of life, .*received "death"/,
     ],
-    [[empty], /it creates no operator: .*received exports none/],
+    [[empty], /it creates no operator: .*received no exports/],
+    [
+      [copier, "--export", "nope"],
+      /--export must name an Operator .*received nope, of no exports/,
+    ],
   ];
   for (const [args, message] of wrong) {
     const { code, out, said } = await check(...args);

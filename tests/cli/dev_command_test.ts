@@ -375,11 +375,13 @@ for (
   });
 }
 
-test("coracle dev --export of a value has no hint of the same name", async () => {
+test("coracle dev --export of a value says what the value is", async () => {
   const file = operatorFile("export const operator = make, Site = {};");
   const dev = new Program(coracle("dev", "--export", "Site", file));
   try {
-    await dev.says(/--export must name an Operator .*: received Site\n/);
+    await dev.says(
+      /--export must name an Operator .*: received Site, an object\n/,
+    );
     assert.equal(await dev.ended(), 2, dev.describe());
   } finally {
     await dev.kill();

@@ -42,7 +42,7 @@ test("runAsMain leaves no file, whether the process answers, refuses or fails", 
   assert.deepEqual(await run(empty), {
     operators: [],
     definitions: [],
-    exported: "exports answer",
+    received: "exports answer",
   });
   await assert.rejects(
     run(empty, "nope"),

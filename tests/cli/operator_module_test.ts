@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { describeFile } from "../../cli/operator_file.ts";
 import { describeOperators } from "../../cli/operator_description.ts";
 import {
-  exportsText,
   loadOperatorModule,
   selectOperators,
 } from "../../cli/operator_module.ts";
@@ -14,6 +13,7 @@ import {
   type OperatorHandle,
   setDevelopment,
 } from "../../core/operator/development.ts";
+import { exportsText } from "../../testing/check/exported_operators.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const fixture = (name: string) =>
@@ -132,6 +132,33 @@ test("describeFile names the exports of a file without an operator", async () =>
   );
 });
 
+for (
+  const [value, received] of [
+    ["() => {}", "nothing from operator()"],
+    ["async () => {}", "nothing from operator()"],
+    ["() => []", "an array from operator()"],
+    ["() => ({ start() {} })", "an object from operator()"],
+    ["[1]", "operator, an array"],
+    ["class {}", "operator, a function"],
+  ] as const
+) {
+  test(`describeFile says what it takes for no operator: ${value}`, async () => {
+    const text = `export const operator = ${value};\n`;
+    const file = writeText(temporaryFolder(), "op.mjs", text);
+    const endsWith = (end: string) => (error: Error) =>
+      error.message.endsWith(`: received ${end}`);
+    await assert.rejects(
+      controllersOf(file),
+      endsWith(
+        value.includes("=>")
+          ? `exports operator, and ${received}`
+          : "exports operator",
+      ),
+    );
+    await assert.rejects(controllersOf(file, "operator"), endsWith(received));
+  });
+}
+
 test("loadOperatorModule explains how to make a package of ES modules", async (context) => {
   if (process.versions["bun"] ?? process.versions["deno"]) {
     return context.skip("to other runtimes than Node each .ts file is one");
@@ -193,7 +220,8 @@ test("selectOperators calls no function of a main module that made operators", a
     isMain: true,
   });
   for (const name of [undefined, "operator"]) {
-    assert.deepEqual(await selectOperators(module([made]), name, {}), [made]);
+    const found = await selectOperators(module([made]), name, {});
+    assert.deepEqual(found.operators, [made]);
   }
   assert.equal(called, 0);
   await selectOperators(module([]), undefined, {});
