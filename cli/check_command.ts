@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import type { Duration } from "../core/api/duration.ts";
 import type { CheckOptions, CheckReport } from "../testing/check_options.ts";
@@ -13,7 +12,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
-import { textOf } from "./serving.ts";
+import { requireOutput, textOf, writeOutput } from "./serving.ts";
 import type { Progress } from "../testing/check/check_operator.ts";
 
 /** Kinds of plans with their descriptions, one per line. */
@@ -72,6 +71,9 @@ async function check(
   const path = await findOperatorFile(file);
   const from = textOf(flags, "from");
   const old = from === undefined ? undefined : await findOperatorFile(from);
+  for (const name of ["json", "write-test"]) {
+    await requireOutput(textOf(flags, name) ?? "-");
+  }
   const replay = textOf(flags, "replay");
   const only = textOf(flags, "only")?.split(",");
   for (const name of only ?? []) {
@@ -117,7 +119,7 @@ async function check(
   if (json === "-") terminal.out(`${JSON.stringify(report, undefined, 2)}\n`);
   else terminal.out(checkedText(report));
   if (json !== undefined && json !== "-") {
-    await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
+    await writeOutput(json, `${JSON.stringify(report, undefined, 2)}\n`);
   }
   const settings = { seed, from, examples };
   await writeTest(report, path, settings, flags, terminal);
@@ -156,7 +158,7 @@ async function writeTest(
   }
   const specifier = relative(dirname(resolve(file)), path);
   const text = testFileText(report, specifier, settings);
-  await writeFile(file, text);
+  await writeOutput(file, text);
   terminal.say(`Wrote ${file}.\n`);
 }
 

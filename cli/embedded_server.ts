@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createAuthority, type KeyPair } from "../apiserver/certificates.ts";
 import type { ApiServer } from "../apiserver/server.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
-import { writeSecretFile } from "./serving.ts";
+import { requireFile, writeSecretFile } from "./serving.ts";
 import { readFileSync } from "node:fs";
 
 /** Flag `--data`, of the commands that start a server. */
@@ -19,6 +19,7 @@ export async function startServer(
   options: ApiServerOptions & { readonly port: number },
 ): Promise<ApiServer> {
   const { ApiServer } = await import("../apiserver/server.ts");
+  if (options.data !== undefined) await requireFile(options.data);
   const identity = await serverIdentity(options.data);
   return await serveOn(
     options.port,

@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import type { Command } from "./command.ts";
 import { envtestScripts } from "./envtest/scripts.ts";
 import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
 import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
-import { textOf } from "./serving.ts";
+import { makeFolder, textOf, writeOutput } from "./serving.ts";
 
 /** Flags that reduce the memory of Node: small young generation, one thread. */
 const MEMORY_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1"];
@@ -60,12 +60,12 @@ export const envtestCommand: Command = {
       controllers,
       simulate: flags["simulate"] === true,
     });
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     for (
       const [name, text] of Object.entries(envtestScripts({ folder, command }))
     ) {
       const file = join(folder, name);
-      await writeFile(file, text);
+      await writeOutput(file, text);
       await chmod(file, 0o755);
     }
     terminal.say(`Wrote etcd, kube-apiserver and kubectl of Kubernetes 1.36\n`);

@@ -1,10 +1,12 @@
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { UntypedObject } from "../core/api/object.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { loadCel } from "../apiserver/crd/cel/cel_library.ts";
 import { createCauses } from "../apiserver/crd/definition_rules/crd_rules.ts";
 import type { Terminal } from "./command.ts";
+import { makeFolder, writeOutput } from "./serving.ts";
 
 /** Function that writes an object as YAML. */
 export type ToYaml = (object: unknown) => string;
@@ -56,21 +58,18 @@ export async function writeManifests(
   folder: string,
   files: readonly ManifestFile[],
 ): Promise<readonly string[]> {
+  await makeFolder(folder);
   await removeGenerated(folder, new Set(files.map(({ path }) => path)));
   const kept: string[] = [];
   for (const { path, text, kept: isKept = false } of files) {
     const file = join(folder, path);
-    await mkdir(dirname(file), { recursive: true });
-    try {
-      await writeFile(
-        file,
-        isKept || !path.endsWith(".yaml") ? text : MARK + text,
-        { flag: isKept ? "wx" : "w" },
-      );
-    } catch (error) {
-      if ((error as { readonly code?: string }).code !== "EEXIST") throw error;
+    if (isKept && existsSync(file)) {
       kept.push(path);
+      continue;
     }
+    await makeFolder(dirname(file));
+    const isMarked = !isKept && path.endsWith(".yaml");
+    await writeOutput(file, isMarked ? MARK + text : text);
   }
   return kept;
 }
@@ -85,6 +84,7 @@ async function removeGenerated(
       continue;
     }
     const file = join(folder, path);
+    if (!(await stat(file).catch(() => undefined))?.isFile()) continue;
     if ((await readFile(file, "utf8")).startsWith(MARK)) await rm(file);
   }
 }

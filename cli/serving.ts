@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { type FlagValues, UsageError } from "./command.ts";
 
 /**
@@ -29,19 +30,84 @@ export async function writeSecretFile(
   file: string,
   text: string,
 ): Promise<void> {
+  // A device would be replaced, and removed at the end.
+  await requireFile(file);
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
   try {
     await writeFile(draft, text, { mode: 0o600, flag: "wx" });
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
-    throw new Error(
-      `Cannot write ${file}: its folder must exist and be writable: ${
-        (error as Error).message
-      }`,
-      { cause: error },
-    );
+    throw notWritten(file, error);
   }
+}
+
+/** Writes a file that anybody may read. */
+export async function writeOutput(file: string, text: string): Promise<void> {
+  await requireOutput(file);
+  try {
+    await writeFile(file, text);
+  } catch (error) {
+    throw notWritten(file, error);
+  }
+}
+
+/** Streams that the shell has opened for this process. */
+const OWN_STREAM = /^\/(?:dev\/(?:fd\/|std)|proc\/self\/fd\/)/;
+
+/**
+ * Refuses a path to write that is neither a file nor a stream of this process.
+ *
+ * @throws {UsageError} If it is something else, such as a FIFO.
+ */
+export async function requireOutput(file: string): Promise<void> {
+  if (!OWN_STREAM.test(file)) await requireFile(file);
+}
+
+/**
+ * Refuses a path of something else than a file, such as a FIFO: to open it takes
+ * until another process opens it, too.
+ *
+ * @throws {UsageError} If it is something else.
+ */
+export async function requireFile(file: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined || found.isFile()) return;
+  throw new UsageError(
+    `Cannot write ${file}: it must be a file: received ${
+      found.isDirectory() ? "a folder" : found.isFIFO() ? "a FIFO" : "a device"
+    }`,
+  );
+}
+
+function notWritten(file: string, error: unknown): Error {
+  return new Error(
+    `Cannot write ${file}: its folder must exist and be writable: ${
+      (error as Error).message
+    }`,
+    { cause: error },
+  );
+}
+
+/** Creates a folder with the folders above it. */
+export async function makeFolder(folder: string): Promise<void> {
+  const make = async (path: string): Promise<void> => {
+    try {
+      await mkdir(path);
+    } catch (error) {
+      const { code } = error as { readonly code?: string };
+      if (code === "EEXIST") return;
+      if (code !== "ENOENT" || dirname(path) === path) throw error;
+      // Node's recursive mkdir never ends below /proc.
+      await make(dirname(path));
+      await mkdir(path);
+    }
+  };
+  await make(folder).catch((error: Error) => {
+    throw new Error(`Cannot create folder ${folder}: ${error.message}`, {
+      cause: error,
+    });
+  });
 }
 
 /** File with the addresses of the operators of `coracle dev`, for a kubeconfig. */

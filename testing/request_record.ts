@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { readTarget, verbOf } from "../apiserver/request/request_info.ts";
 import type { HttpRequest } from "../core/client/transport/transport.ts";
 
@@ -77,6 +77,11 @@ export class RequestRecord {
   constructor(file: string) {
     this.#file = file;
     try {
+      const found = statSync(file, { throwIfNoEntry: false });
+      // To open a FIFO takes until another process reads it.
+      if (found?.isFile() === false) {
+        throw new Error("Cannot open anything but a file");
+      }
       appendFileSync(file, "");
     } catch (error) {
       throw new Error(

@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeFolder } from "../../cli/serving.ts";
 import { pluralOf } from "../../core/crd/kind_names.ts";
 import root from "../../package.json" with { type: "json" };
 import type { ProjectOptions } from "./options.ts";
@@ -48,7 +49,7 @@ export async function writeProject(options: ProjectOptions): Promise<void> {
         .replace(/(^|\/)_(?=gitignore|dockerignore)/, "$1.")
         .replace(/(^|\/)_(?=package|deno|tsconfig)/, "$1");
       const file = join(options.folder, name);
-      await mkdir(dirname(file), { recursive: true });
+      await makeFolder(dirname(file));
       await writeFile(
         file,
         renamed(text).replaceAll(

@@ -168,6 +168,29 @@ test("coracle manifests writes a kustomization with components", async () => {
   }
 });
 
+test("coracle manifests names an output folder that it cannot write", async () => {
+  const folder = temporaryFolder();
+  const file = writeText(folder, "file", "");
+  const flags = ["--image=registry.test/boats:1", "--format=helm"];
+  for (
+    const [output, message] of [
+      ["/proc/coracle", /^Cannot create folder \/proc\/coracle: E/],
+      [
+        file,
+        /^Cannot write .*file\/Chart\.yaml: its folder must exist .*ENOTDIR/,
+      ],
+    ] as const
+  ) {
+    const { code, said } = await manifests(
+      operatorFile(temporaryFolder(), ["Boat"]),
+      ...flags,
+      `--output=${output}`,
+    );
+    assert.match(said, message);
+    assert.equal(code, 1);
+  }
+});
+
 test("coracle manifests writes the digest of an image into a kustomization", async () => {
   const folder = temporaryFolder();
   const digest = `sha256:${"0".repeat(64)}`;

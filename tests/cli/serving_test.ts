@@ -13,7 +13,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { UsageError } from "../../cli/command.ts";
 import { serveOn } from "../../cli/embedded_server.ts";
-import { aborted, portOf, writeSecretFile } from "../../cli/serving.ts";
+import {
+  aborted,
+  makeFolder,
+  portOf,
+  writeOutput,
+  writeSecretFile,
+} from "../../cli/serving.ts";
+import { runCommand } from "../support/child_process.ts";
+import { temporaryFolder } from "../support/temporary_folder.ts";
 
 test("portOf accepts port numbers only", () => {
   assert.equal(portOf({}), 0);
@@ -86,4 +94,37 @@ test("writeSecretFile leaves no draft beside what it cannot replace", async () =
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test("makeFolder creates folders, and names one that the system denies", async () => {
+  const folder = join(temporaryFolder(), "a", "b");
+  await makeFolder(folder);
+  await makeFolder(folder);
+  assert.ok((await stat(folder)).isDirectory());
+  // Node's recursive mkdir does not end there.
+  const denied = "/proc/coracle/a/b";
+  await assert.rejects(
+    makeFolder(denied),
+    /^Error: Cannot create folder \/proc\/coracle\/a\/b: E/,
+  );
+});
+
+test("writeOutput and writeSecretFile refuse what is no file, without waiting", async () => {
+  const folder = temporaryFolder();
+  const pipe = join(folder, "pipe");
+  await runCommand(["mkfifo", pipe]);
+  const cases = [[pipe, "a FIFO"], [folder, "a folder"]] as const;
+  for (const write of [writeOutput, writeSecretFile]) {
+    for (const [path, received] of [...cases, ["/dev/null", "a device"]]) {
+      await assert.rejects(write(path as string, "text"), {
+        name: "UsageError",
+        message:
+          `Cannot write ${path}: it must be a file: received ${received}`,
+      });
+    }
+  }
+  assert.deepEqual(await readdir(folder), ["pipe"]);
+  const file = join(folder, "file");
+  await writeOutput(file, "text");
+  assert.equal(await readFile(file, "utf8"), "text");
 });

@@ -41,6 +41,13 @@ test("RequestRecord names a file that it cannot write", () => {
     () => new RequestRecord(join(temporaryFolder(), "missing", "record")),
     /^Error: Cannot record requests in .*record: it must be a writable file/,
   );
+  const folder = temporaryFolder();
+  assert.throws(
+    () => new RequestRecord(folder),
+    (error: Error) =>
+      error.message ===
+        `Cannot record requests in ${folder}: it must be a writable file: Cannot open anything but a file`,
+  );
 });
 
 test("withTestCluster records the requests of the operator alone", async () => {
