@@ -1,6 +1,4 @@
 import { rmSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
@@ -21,7 +19,13 @@ import { runAsMain, startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
 import { RUNTIME } from "./runtime.ts";
-import { linkFileOf, portOf, textOf, writeSecretFile } from "./serving.ts";
+import {
+  linkFileOf,
+  portOf,
+  temporaryFolder,
+  textOf,
+  writeSecretFile,
+} from "./serving.ts";
 
 /** Time that a process has to end, in milliseconds. */
 const STOP_TIMEOUT_MS = RUNTIME === "deno" ? 3_000 : 12_000;
@@ -77,7 +81,7 @@ export const devCommand: Command = {
     };
     recordedRequests(account.recorded);
     const interrupts = terminal.interrupts();
-    const folder = await mkdtemp(join(tmpdir(), "coracle-"));
+    const folder = await temporaryFolder();
     const named = textOf(flags, "kubeconfig");
     const kubeconfig = named ?? join(folder, "kubeconfig");
     const link = linkFileOf(kubeconfig);

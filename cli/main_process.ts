@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import type { DevRun } from "./dev_run.ts";
 import { UsageError } from "./command.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
 import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
+import { isRunning, temporaryFolder } from "./serving.ts";
 
 /** Task of a process whose main module is an operator file. */
 export type MainTask =
@@ -44,14 +44,11 @@ export function mainTask():
 /** Ends this process when a command ends, and the watcher that restarts it. */
 function endWith(command: number): void {
   setInterval(() => {
-    try {
-      process.kill(command, 0);
-    } catch {
-      // Nothing is left to stop in order: the API server has ended, too. Only a
-      // watcher, such as that of `node --watch`, has a channel to this process.
-      if (process.connected) process.kill(process.ppid, "SIGKILL");
-      process.kill(process.pid, "SIGKILL");
-    }
+    if (isRunning(command)) return;
+    // Nothing is left to stop in order: the API server has ended, too. Only a
+    // watcher, such as that of `node --watch`, has a channel to this process.
+    if (process.connected) process.kill(process.ppid, "SIGKILL");
+    process.kill(process.pid, "SIGKILL");
   }, COMMAND_CHECK_MS).unref();
 }
 
@@ -108,7 +105,7 @@ export async function startMain(
  * @throws {Error} If the process ends without an answer.
  */
 export async function runAsMain<T>(task: MainTask): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "coracle-"));
+  const folder = await temporaryFolder();
   const answer = join(folder, "answer.json");
   try {
     const child = await startMain({ ...task, answer });

@@ -1,6 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
 import { type FlagValues, UsageError } from "./command.ts";
 
 /**
@@ -108,6 +119,34 @@ export async function makeFolder(folder: string): Promise<void> {
       cause: error,
     });
   });
+}
+
+/**
+ * Creates a folder for temporary files of this process, and removes those of
+ * processes that were killed: a kubeconfig in them contains a token.
+ */
+export async function temporaryFolder(): Promise<string> {
+  const parent = tmpdir();
+  // Containers that share the folder have other processes.
+  const prefix = `coracle-${hostname()}-`;
+  for (const name of await readdir(parent)) {
+    const pid = Number.parseInt(name.slice(prefix.length));
+    if (!name.startsWith(prefix) || !(pid > 0) || isRunning(pid)) continue;
+    const folder = join(parent, name);
+    const found = await lstat(folder).catch(() => undefined);
+    if (found?.uid !== process.getuid?.()) continue;
+    await rm(folder, { recursive: true, force: true });
+  }
+  return await mkdtemp(join(parent, `${prefix}${process.pid}-`));
+}
+
+/** Whether a process runs, by its id. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as { readonly code?: string }).code !== "ESRCH";
+  }
 }
 
 /** File with the addresses of the operators of `coracle dev`, for a kubeconfig. */

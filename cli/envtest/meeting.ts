@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
+import { isRunning } from "../serving.ts";
 
 /** Number of attempts to open a caller's pipe, and the pause between them. */
 const TRIES = 400;
@@ -119,11 +120,7 @@ export class Caller {
 
   /** Whether the process of the caller has ended. */
   isGone(): boolean {
-    try {
-      return !process.kill(this.#process, 0);
-    } catch (error) {
-      return (error as { readonly code?: string }).code === "ESRCH";
-    }
+    return !isRunning(this.#process);
   }
 
   /** Writes a line to the caller's standard error. */

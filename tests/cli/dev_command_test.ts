@@ -457,6 +457,27 @@ test("coracle dev --watch that is killed leaves no process", async () => {
   }
 });
 
+test("coracle dev removes the files of one that was killed, but of none that runs", async () => {
+  const { folder } = places();
+  const file = operatorFile("export const operator = make;");
+  const dev = async () => {
+    const env = { TMPDIR: folder };
+    const program = new Program(coracle("dev", file), { env });
+    const [, path = ""] = await program.says(/export KUBECONFIG=(\S+)/);
+    return { program, path };
+  };
+  const killed = await dev();
+  await killed.program.end("SIGKILL");
+  assert.ok(existsSync(killed.path));
+  const first = await dev();
+  assert.ok(!existsSync(dirname(killed.path)));
+  const second = await dev();
+  assert.ok(existsSync(first.path));
+  for (const { program } of [first, second]) {
+    assert.equal(await program.end("SIGTERM"), 0, program.describe());
+  }
+});
+
 test("coracle dev --watch restarts a file, also after an error in it", async () => {
   const { folder, kubeconfig, isEmpty } = places();
   // A timer of the file, or a socket, must not keep it from being started.
