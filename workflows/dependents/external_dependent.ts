@@ -167,7 +167,13 @@ export function externalDependent<P extends KubernetesObject, D, R = D>(
       );
       if (found.length > 1) {
         throw new RangeError(
-          `Cannot select an external resource: "select" must leave one: received ${found.length} from "${source.name}"`,
+          `Cannot select an external resource: ${
+            select === undefined
+              ? "the primary must have"
+              : '"select" must leave'
+          } one, and until it does none is changed or deleted: received ${found.length} from "${source.name}"${
+            state === undefined ? "" : ` (${found.map(state.id).join(", ")})`
+          }`,
         );
       }
       return found.map((resource) => [ONLY_KEY, resource]);

@@ -121,6 +121,33 @@ for (const stored of [[], [["id", "disk-0"]]] as const) {
   });
 }
 
+test("externalDependent names two resources for one, and leaves both", async () => {
+  const disks = new Disks();
+  await disks.make(1);
+  await disks.make(1);
+  const { state: _state, ...stateless } = disks.options;
+  const desired = () => ({ size: 2 });
+  const cases = [
+    [
+      { ...disks.options, desired, select: () => true },
+      '"select" must leave one, and until it does none is changed or deleted: received 2 from "disks" (disk-1, disk-2)',
+    ],
+    [
+      { ...stateless, desired },
+      'the primary must have one, and until it does none is changed or deleted: received 2 from "disks"',
+    ],
+  ] as const;
+  for (const [options, why] of cases) {
+    const dependent = externalDependent(options);
+    const message = `Cannot select an external resource: ${why}`;
+    for (const verb of ["reconcile", "delete"] as const) {
+      const call = async () => await dependent[verb]?.(gadget("a"), disks.ctx);
+      await assert.rejects(call, { name: "RangeError", message });
+    }
+  }
+  assert.equal(disks.all.size, 2);
+});
+
 test("externalBulkDependent refuses a store for one id before it creates", () => {
   const { state: { id }, ...options } = new Disks().options;
   const store = statusState<KubernetesObject>(Gadget, "disk");
