@@ -191,14 +191,26 @@ export class DependentResource<
     const kind = this.#kind;
     const { name, namespace = ctx.key.namespace } =
       namedObject(kind, object).metadata;
-    const placed = ({ scope }: Pick<ResolvedKind, "scope">) => ({
-      object: object as ApplyObject<S>,
-      owner: primary.metadata.uid,
-      key: scope === "Cluster" ? { name } : { namespace, name },
-    });
+    const placed = ({ scope }: Pick<ResolvedKind, "scope">) => {
+      const key = scope === "Cluster" ? { name } : { namespace, name };
+      this.#checkPlace(key, ctx.key);
+      const owner = primary.metadata.uid;
+      return { object: object as ApplyObject<S>, owner, key };
+    };
     return isResolved(kind)
       ? placed(kind)
       : ctx.client.resolve(kind).then(placed);
+  }
+
+  /** Checks that Kubernetes would delete an owned object with its primary. */
+  #checkPlace({ namespace }: ObjectKey, { namespace: home }: ObjectKey): void {
+    if (!this.garbageCollected || !home || namespace === home) return;
+    throw invalid(
+      this.#kind,
+      `it must be in the namespace of its primary, ${home}, or the dependent have the option { relation: "annotations" }: received ${
+        namespace === undefined ? "no namespace" : `namespace ${namespace}`
+      }`,
+    );
   }
 
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
@@ -437,7 +449,7 @@ function isControlled({ metadata }: KubernetesObject): boolean {
     false;
 }
 
-/** Checks that a desired object has a name. */
+/** Checks that a desired object has a name, and no other kind. */
 function namedObject<T extends KubernetesObject>(
   kind: Kind<T>,
   desired: unknown,
@@ -447,12 +459,21 @@ function namedObject<T extends KubernetesObject>(
   if (!isJsonObject(desired)) {
     throw invalid(kind, `it must be an object: received ${typeof desired}`);
   }
-  const { metadata } = desired as { readonly metadata?: unknown };
+  const { metadata, kind: given = kind.kind } = desired;
+  const { apiVersion = apiVersionOf(kind) } = desired;
+  if (given !== kind.kind || apiVersion !== apiVersionOf(kind)) {
+    throw invalid(
+      kind,
+      `it must be of the kind ${
+        kindText(kind)
+      }: received ${apiVersion} ${given}`,
+    );
+  }
   const name = isJsonObject(metadata) ? metadata["name"] : undefined;
   if (typeof name !== "string" || name === "") {
     throw invalid(kind, `it must have a name: received ${name}`);
   }
-  return desired as { metadata: { name: string; namespace?: string } };
+  return desired as unknown as ReturnType<typeof namedObject>;
 }
 
 function invalid(kind: Kind, why: string): TypeError {

@@ -125,7 +125,10 @@ test("DependentResource places an object by the scope of its kind", async () => 
     kind: typeof ConfigMap | typeof Namespace,
     metadata: object,
   ) => {
-    const keeper = new DependentResource(kind as typeof ConfigMap, source);
+    const relation = "annotations";
+    const keeper = new DependentResource(kind as typeof ConfigMap, source, {
+      relation,
+    });
     return (await keeper.desired({ metadata }, { primary, ctx })).key;
   };
   assert.deepEqual(await keyOf(ConfigMap, { name: "m" }), {
@@ -137,6 +140,62 @@ test("DependentResource places an object by the scope of its kind", async () => 
     name: "m",
   });
   assert.deepEqual(await keyOf(Namespace, { name: "m" }), { name: "m" });
+});
+
+test("DependentResource refuses an owned object where its owner cannot be", () => {
+  const source = { get: () => undefined } as never;
+  const desired = (
+    kind: typeof ConfigMap | typeof Namespace,
+    home: string | undefined,
+    namespace?: string,
+  ) => {
+    const key = { namespace: home, name: "x" };
+    const ctx = { key } as unknown as Context<KubernetesObject>;
+    new DependentResource(kind as typeof ConfigMap, source).desired(
+      { metadata: { name: "m", namespace } },
+      { primary: gadget("x"), ctx },
+    );
+  };
+  assert.throws(() => desired(ConfigMap, "team", "b"), {
+    name: "TypeError",
+    message:
+      'Cannot use a desired ConfigMap: it must be in the namespace of its primary, team, or the dependent have the option { relation: "annotations" }: received namespace b',
+  });
+  assert.throws(
+    () => desired(Namespace, "team"),
+    /relation: "annotations" }: received no namespace$/,
+  );
+  desired(ConfigMap, "team", "team");
+  desired(ConfigMap, undefined, "b");
+  desired(Namespace, undefined);
+});
+
+test("DependentResource refuses a desired object of another kind", () => {
+  const source = { get: () => undefined } as never;
+  const key = { namespace: "default", name: "x" };
+  const ctx = { key } as unknown as Context<KubernetesObject>;
+  const resource = new DependentResource(ConfigMap, source);
+  const desired = (type: object) => {
+    resource.desired(
+      { ...type, metadata: { name: "m" } },
+      { primary: gadget("x"), ctx },
+    );
+  };
+  desired({ apiVersion: "v1", kind: "ConfigMap" });
+  desired({ apiVersion: undefined, kind: undefined });
+  for (
+    const [type, received] of [
+      [{ kind: "Secret" }, "v1 Secret"],
+      [{ apiVersion: "v2" }, "v2 ConfigMap"],
+      [{ apiVersion: "apps/v1", kind: "Deployment" }, "apps/v1 Deployment"],
+    ] as const
+  ) {
+    assert.throws(() => desired(type), {
+      name: "TypeError",
+      message:
+        `Cannot use a desired ConfigMap: it must be of the kind v1 ConfigMap: received ${received}`,
+    });
+  }
 });
 
 test("desiredObject adds the texts of a Secret to its data", () => {
