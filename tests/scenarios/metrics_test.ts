@@ -60,12 +60,14 @@ scenario(
   },
 );
 
-test("The alerts cover each metric for which the guide names one", async () => {
+test("Alerts and dashboard have each metric for which the guide names an alert", async () => {
   const guide = await projectText("docs/observability.md");
   const named = guide.matchAll(/^\| `(coracle_\w+)` .*\| (.*)\|$/gm);
   const alerting = namesIn(
     await projectText("examples/prometheus_alerts.yaml"),
   );
+  const shown = namesIn(await projectText("examples/grafana_dashboard.json"));
+  assert.deepEqual([...alerting].filter((name) => !shown.has(name)), []);
   for (const [, name = "", when = ""] of named) {
     assert.equal(alerting.has(name), when.trim() !== "", name);
     alerting.delete(name);
