@@ -1,6 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type {
   ApplyObject,
+  DeepPartial,
   KubernetesObject,
   NewObject,
   WrittenAs,
@@ -10,9 +11,9 @@ import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
+import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { RunCause } from "./cause.ts";
 import type { EventOptions } from "./event_recorder.ts";
-
 import type {
   EventSource,
   PrimaryCache,
@@ -322,7 +323,7 @@ export interface Context<P extends KubernetesObject> {
   patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: string | ObjectKey,
-    body: unknown,
+    body: DeepPartial<T> | readonly JsonPatchOperation[],
     options?: Omit<ContextWriteOptions, "owned"> & {
       readonly type?: "merge" | "json" | "strategic" | undefined;
       readonly fieldManager?: string | undefined;

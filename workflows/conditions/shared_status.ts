@@ -373,7 +373,7 @@ export function accessByContext<P extends Conditioned>(
     read: () => ctx.client.get(kind, ctx.key, { signal: ctx.signal }),
     patch: (body, part) =>
       // Not matched against the cache, which may be older than the last read.
-      ctx.patch(kind, ctx.key, body, {
+      ctx.patch(kind, ctx.key, body as DeepPartial<P>, {
         type: "merge",
         match: false,
         ...(part === "status" && { subresource: part }),

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../../core/api/object.ts";
+import type { DeepPartial, KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,
   checkOptions,
@@ -568,8 +568,8 @@ export function statusState<P extends KubernetesObject>(
       // The uid keeps a recreated primary from getting the ids of its
       // predecessor.
       const { uid } = primary.metadata;
-      const body = { metadata: { uid }, status: { [field]: value } };
-      await ctx.patch(kind, keyOf(primary), body, {
+      const body: object = { metadata: { uid }, status: { [field]: value } };
+      await ctx.patch(kind, keyOf(primary), body as DeepPartial<P>, {
         subresource: "status",
         // The `setStatus` of a reconciler keeps what other managers wrote.
         fieldManager: "coracle-state",

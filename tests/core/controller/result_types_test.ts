@@ -3,6 +3,7 @@
  * an error of the compiler, also beside fields that it has.
  */
 import { test } from "node:test";
+import type { Kind } from "../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import {
   noUpdate,
@@ -91,4 +92,21 @@ test("The deletions of a context take kinds of a list", () => {
     }
   };
   void cleanup;
+});
+
+test("A patch by a context has the fields of the kind, or is a JSON patch", () => {
+  const kind = { group: "test.dev", version: "v1", kind: "Typed" } as Kind<
+    Typed
+  >;
+  const reconcile: Reconcile = async (_object, ctx) => {
+    const subresource = "status";
+    await ctx.patch(kind, "a", { status: { ready: null } }, { subresource });
+    await ctx.patch(kind, "a", { metadata: { labels: { a: "b" } } });
+    await ctx.patch(kind, "a", [{ op: "remove", path: "/status" }], {
+      type: "json",
+    });
+    // @ts-expect-error: there is no such field
+    await ctx.patch(kind, "a", { spec: { siez: 1 } });
+  };
+  void reconcile;
 });

@@ -26,10 +26,13 @@ const Gadget = defineKind({
 
 const operator: Operator = new Operator();
 operator.register(Gadget, {
-  async reconcile({ apiVersion, kind, metadata, spec: { color } }, ctx) {
+  async reconcile(
+    { apiVersion = "", kind = "", metadata, spec: { color } },
+    ctx,
+  ) {
     const part = `${metadata.name}-part`;
     if (await ctx.client.find(ConfigMap, { ...metadata, name: part })) return;
-    const { name, uid } = metadata;
+    const { name, uid = "" } = metadata;
     await ctx.create(ConfigMap, { metadata: { name: part }, data: { color } }, {
       owned: false,
     });
