@@ -11,6 +11,7 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
+import { checkParamAccess } from "../access/param_access.ts";
 import { checkCreates, checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { attributesOf } from "../admission/admission.ts";
@@ -143,6 +144,7 @@ export function createObject(
   if (definition.hasGeneration) object.metadata.generation = 1;
   definition.prepareForCreate?.(object, hooks);
   validateNew(request, object, hooks);
+  checkParamAccess(request, object);
   if (how.authorizes) checkCreates(request);
   context.admission.run("validate", {
     ...attributes,

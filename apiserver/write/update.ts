@@ -8,6 +8,7 @@ import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { attributesOf } from "../admission/admission.ts";
 import type { ServerResponse } from "../http/exchange.ts";
+import { checkParamAccess } from "../access/param_access.ts";
 import { checkEscalation } from "../access/role_escalation.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
@@ -201,6 +202,7 @@ export function updateObject(
     ...definition.validateUpdate?.(next, live, hooks) ?? [],
   ];
   if (causes.length > 0) throw invalid(invalidSubject(request), causes);
+  checkParamAccess(request, next, live);
   if (definition.custom) {
     request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
   }
