@@ -83,18 +83,21 @@ export async function readTree(
   const form = bodyForm(request);
   const { body } = request.http;
   checkBodySize(body);
-  const fail = (why: string) =>
+  const unrecognized = (why: string) =>
     badRequest(
-      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why} (${
+      `the object provided is unrecognized (must be of type ${kind}): ${why} (${
         summary(body)
       })`,
     );
+  const fail = (why: string) =>
+    unrecognized(`couldn't get version/kind; json parse error: ${why}`);
   let parsed;
   try {
     parsed = await parseBody(body, form);
   } catch (error) {
     const { message } = error as Error;
     if (form === "protobuf") throw badRequest(message);
+    if (form === "yaml") throw unrecognized(message);
     throw fail(
       /end of|Unterminated|after/.test(message)
         ? "unexpected end of JSON input"

@@ -131,7 +131,7 @@ export async function readPatch(
     const { message } = error as Error;
     throw badRequest(
       type === "apply"
-        ? `error decoding YAML: error converting YAML to JSON: yaml: ${message}`
+        ? `error decoding YAML: error converting YAML to JSON: ${message}`
         : `error decoding patch: ${message}`,
     );
   }
