@@ -20,7 +20,9 @@ import { runCli } from "./main.ts";
 export type { Terminal } from "./command.ts";
 export { runCli } from "./main.ts";
 
+// Without a top-level await, which would keep CommonJS from requiring it.
 if (import.meta.main) {
-  const code = await runCli(process.argv.slice(2));
-  process.stdout.end(() => process.exit(code));
+  void runCli(process.argv.slice(2)).then((code) =>
+    process.stdout.end(() => process.exit(code))
+  );
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { VERSION } from "../../cli/version.ts";
-import { PROJECT } from "../support/child_process.ts";
+import { PROJECT, runCommand } from "../support/child_process.ts";
 import {
   denoJson,
   packageJson,
@@ -50,6 +50,14 @@ test("Every exported and executable file exists, as source and as built", () => 
   for (const file of files) {
     assert(existsSync(join(PROJECT, file)), file);
   }
+});
+
+test("CommonJS can require every entry point", async () => {
+  const code = Object.values(NPM.exports).map(({ default: file = "" }) =>
+    `require(${JSON.stringify(join(PROJECT, file))});`
+  ).join("\n");
+  const { code: exit, stderr } = await runCommand(["node", "-e", code]);
+  assert.equal(exit, 0, stderr);
 });
 
 test("Dependencies have the same versions for npm and JSR", () => {
