@@ -260,11 +260,8 @@ function printerColumns(
   const hasAge = printerColumns.some(({ jsonPath }) =>
     jsonPath === AGE_COLUMN.jsonPath
   );
-  return {
-    additionalPrinterColumns: hasAge
-      ? [...printerColumns]
-      : [...printerColumns, AGE_COLUMN],
-  };
+  const age = hasAge ? [] : [AGE_COLUMN];
+  return { additionalPrinterColumns: [...printerColumns, ...age] };
 }
 
 function checkPath(path: string, subject: string, name: string): void {

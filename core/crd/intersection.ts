@@ -142,11 +142,8 @@ function mergeKeyword(
   } else if (keyword === "additionalProperties" && (!present || !value)) {
     merged.additionalProperties = false;
   } else {
-    throw inexpressible(
-      context,
-      `an intersection gives it two values of '${keyword}'`,
-      [present, value],
-    );
+    const why = `an intersection gives it two values of '${keyword}'`;
+    throw inexpressible(context, why, [present, value]);
   }
 }
 

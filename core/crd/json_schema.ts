@@ -39,20 +39,36 @@ export const INSTEAD: Readonly<Record<string, string>> = {
 const TYPED_REGEXP =
   /^(?:type|const|enum|anyOf|oneOf|allOf|properties|x-kubernetes-.*)$/;
 
+/** Schema of zod, with the schema of the names of a record. */
+interface ZodSchema {
+  readonly _zod: {
+    readonly def: { readonly type: string; readonly keyType?: ZodSchema };
+    readonly values?: ReadonlySet<unknown>;
+  };
+}
+
 /**
  * Options of zod that mark types without a JSON form instead of throwing,
- * because the error of zod does not contain the path.
+ * because the error of zod does not contain the path. A record of known names is
+ * an object with these fields.
  */
 const ZOD_OPTIONS: Record<string, unknown> = {
   unrepresentable: "any",
-  override: (context: {
-    readonly zodSchema: { readonly _zod: { readonly def: { type: string } } };
+  override: ({ zodSchema, jsonSchema }: {
+    readonly zodSchema: ZodSchema;
     readonly jsonSchema: Record<string, unknown>;
   }) => {
-    const { type } = context.zodSchema._zod.def;
+    const { type, keyType } = zodSchema._zod.def;
     const typed = type === "custom" &&
-      Object.keys(context.jsonSchema).some((key) => TYPED_REGEXP.test(key));
-    if (type in INSTEAD && !typed) context.jsonSchema[UNREPRESENTABLE] = type;
+      Object.keys(jsonSchema).some((key) => TYPED_REGEXP.test(key));
+    if (type in INSTEAD && !typed) jsonSchema[UNREPRESENTABLE] = type;
+    const names = keyType?._zod.values;
+    if (names === undefined || type !== "record") return;
+    const { additionalProperties: value } = jsonSchema;
+    jsonSchema.properties = Object.fromEntries(
+      Array.from(names, (name) => [name, value]),
+    );
+    jsonSchema.additionalProperties = false;
   },
 };
 

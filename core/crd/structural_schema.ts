@@ -48,8 +48,8 @@ const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
  *
  * - a union of literals becomes an `enum`, one with null `nullable`, and one of
  *   an integer and a string `x-kubernetes-int-or-string`;
- * - a record becomes `additionalProperties`; an object that allows other fields,
- *   and a value of any type, preserve unknown fields;
+ * - a record becomes `additionalProperties`, or fields if all its names are known;
+ *   an object that allows others, and a value of any type, preserve unknown ones;
  * - references are resolved, and `x-kubernetes-*` keywords are kept.
  *
  * @param where The place of the schema for errors, such as `spec`.
@@ -286,9 +286,7 @@ function convertObject(
   if (node.patternProperties !== undefined) {
     throw inexpressible(context, "names have no pattern", node);
   }
-  const properties = isJsonObject(node.properties)
-    ? Object.entries(node.properties)
-    : [];
+  const properties = Object.entries(node.properties ?? {});
   if (properties.length > 0) {
     draft.properties = Object.fromEntries(
       properties.map(([name, property]) => [
@@ -343,10 +341,8 @@ function convertArray(
       node.prefixItems ?? node.items,
     );
   }
-  draft.items = convert(
-    isJsonObject(node.items) ? node.items : {},
-    below(context, "[]"),
-  );
+  const items = isJsonObject(node.items) ? node.items : {};
+  draft.items = convert(items, below(context, "[]"));
   if (node.uniqueItems === true) draft["x-kubernetes-list-type"] ??= "set";
 }
 

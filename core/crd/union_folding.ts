@@ -125,21 +125,15 @@ function intOrString(
     const { enum: values, ...conditions } = conditionsOf(branch);
     if (Array.isArray(values)) {
       if (branch.type !== "string") {
-        throw inexpressible(
-          context,
-          "a union of listed integers and any string has none",
-          branch,
-        );
+        const why = "a union of listed integers and any string has none";
+        throw inexpressible(context, why, branch);
       }
       conditions.pattern = patternOf(values);
     }
     for (const [keyword, value] of Object.entries(conditions)) {
       if (Object.hasOwn(draft, keyword) && draft[keyword] !== value) {
-        throw inexpressible(
-          context,
-          `two conditions of the kind ${keyword} meet`,
-          branches,
-        );
+        const why = `two conditions of the kind ${keyword} meet`;
+        throw inexpressible(context, why, branches);
       }
       draft[keyword] = value;
     }

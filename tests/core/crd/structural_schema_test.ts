@@ -189,6 +189,23 @@ const CASES: readonly Case[] = [
     gives: { type: "object", additionalProperties: { type: "integer" } },
   },
   {
+    what: "a record of known names is an object with these fields",
+    schema: z.record(z.enum(["a", "b"]), z.int()),
+    gives: {
+      type: "object",
+      properties: { a: { type: "integer" }, b: { type: "integer" } },
+      required: ["a", "b"],
+    },
+  },
+  {
+    what: "a record of some of the known names requires none",
+    schema: z.partialRecord(z.literal("a"), z.unknown()),
+    gives: {
+      type: "object",
+      properties: { a: { ...KEEPS_UNKNOWN, nullable: true } },
+    },
+  },
+  {
     what: "a record of anything keeps unknown fields",
     schema: z.record(z.string(), z.unknown()),
     gives: { type: "object", ...KEEPS_UNKNOWN },
