@@ -64,11 +64,12 @@ export class ReconcileResult<
   Status extends object = object,
   Resource extends object = object,
 > {
-  /** Part of the type alone: a misspelt field does not compile. */
-  declare readonly fieldNames?: readonly [
-    FieldNames<Status>,
-    FieldNames<Resource>,
-  ];
+  /** Part of the type alone: a misspelt field of the status does not compile. */
+  declare readonly statusFields: FieldNames<Status>;
+  /** Part of the type alone: the error of a wrong value names its field. */
+  declare readonly statusValues: Status;
+  /** Part of the type alone: a misspelt field of the object does not compile. */
+  declare readonly resourceFields: FieldNames<Resource>;
   /** Fields of the object to write, before the status. */
   readonly resource: Resource | undefined;
   /** Fields of the status to write. */
@@ -332,11 +333,8 @@ export function patchResourceAndStatus<
   options: ResultOptions = NO_OPTIONS,
 ): ReconcileResult<Status, Resource> {
   checkWrite("patchResourceAndStatus()", { resource, status }, options);
-  return new ReconcileResult<Status, Resource>({
-    ...options,
-    resource,
-    status,
-  });
+  const outcome = { ...options, resource, status };
+  return new ReconcileResult<Status, Resource>(outcome);
 }
 
 /** Result that ends a cleanup: the finalizer is removed, and the object is deleted. */

@@ -22,20 +22,57 @@ new Operator().register(WebPage, {
 });
 `;
 
+const WRONG_STATUS = `
+import { Operator, type Kind, setStatus } from "${join(PROJECT, "mod.ts")}";
+
+interface WebPage {
+  metadata: { name: string };
+  status?: { ready?: boolean; url?: string };
+}
+const kind = { group: "a.dev", version: "v1", kind: "WebPage" } as Kind<WebPage>;
+const operator = new Operator();
+operator.register(kind, { reconcile: () => setStatus({ raedy: true }) });
+operator.register(kind, { reconcile: () => setStatus({ ready: "yes" }) });
+`;
+
 const FLAGS =
   "--ignoreConfig --noEmit --strict --noErrorTruncation --allowImportingTsExtensions --skipLibCheck --module nodenext --target es2023 --lib es2024,esnext.disposable,dom,dom.iterable,dom.asynciterable --types node";
 
-// Hovers and errors print types alike.
-test("Compilers show the fields of a defined kind's objects, not its schemas", async () => {
-  const file = writeText(temporaryFolder(), "sample.ts", SAMPLE);
+/** Output of the TypeScript compiler for a program. */
+async function compiled(code: string): Promise<string> {
+  const file = writeText(temporaryFolder(), "sample.ts", code);
   const roots = join(PROJECT, "node_modules", "@types");
   const { stdout } = await runCommand(
     ["tsc", ...FLAGS.split(" "), "--typeRoots", roots, file],
   );
+  return stdout;
+}
+
+// Hovers and errors print types alike.
+test("Compilers show the fields of a defined kind's objects, not its schemas", async () => {
+  const stdout = await compiled(SAMPLE);
   const [, type = stdout] = /'shown' does not exist on type '(.*)'\./
     .exec(stdout) ?? [];
   assert.equal(
     type,
     "{ apiVersion?: string | undefined; kind?: string | undefined; metadata: ObjectMeta; spec: { html: string; exposed: boolean; }; status?: { since?: string | undefined; } | undefined; }",
   );
+});
+
+test("The error of a wrong status names the field in a few lines", async () => {
+  const output = await compiled(WRONG_STATUS);
+  const errors = output.split(/^\S*sample\.ts/m).slice(1).map((error) =>
+    error.split(/\n(?! )/)[0]?.split("\n").slice(2).map((line) => line.trim())
+  );
+  assert.deepEqual(errors, [
+    [
+      "The types of 'statusFields.names' are incompatible between these types.",
+      `Type '"raedy" | undefined' is not assignable to type '"ready" | "url" | undefined'.`,
+      `Type '"raedy"' is not assignable to type '"ready" | "url" | undefined'. Did you mean '"ready"'?`,
+    ],
+    [
+      "The types of 'statusValues.ready' are incompatible between these types.",
+      `Type '"yes"' is not assignable to type 'boolean | null | undefined'.`,
+    ],
+  ]);
 });
