@@ -241,7 +241,7 @@ async function runOnce(
 }
 
 /** Audit function that adds the requests of the operators to a file. */
-function recorder(
+export function recorder(
   file: string,
   account: DevAccount,
 ): (event: AuditEvent) => void {

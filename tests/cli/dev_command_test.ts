@@ -18,6 +18,9 @@ import { after, test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { untyped } from "../../core/api/kind.ts";
+import { Pod } from "../../core/kinds/core_v1.ts";
+import { ClusterRole } from "../../core/kinds/rbac_v1.ts";
+import { runCommandLine } from "../../cli/main.ts";
 import { linkFileOf } from "../../cli/serving.ts";
 import { PROJECT } from "../support/child_process.ts";
 import { coracle, Program, RUNTIME } from "../support/program.ts";
@@ -99,7 +102,10 @@ const FORMS = {
   "runs only as the main module": "if (import.meta.main) await make().run();",
 };
 
-for (const [form, body] of Object.entries(FORMS)) {
+/** Signals of a user, a cluster and a terminal that is closed. */
+const ENDS = ["SIGTERM", "SIGHUP", "SIGINT", "SIGINT"] as const;
+
+for (const [at, [form, body]] of Object.entries(FORMS).entries()) {
   test(`coracle dev runs a file that ${form}, and leaves nothing`, async () => {
     const { folder, kubeconfig, isEmpty } = places();
     const record = join(folder, "requests");
@@ -126,7 +132,9 @@ for (const [form, body] of Object.entries(FORMS)) {
       await dev.says(/cronjob default\/a .*Reconciled/);
       await deleteJob(kubeconfig, "a");
       await dev.says(/cronjob default\/a {2}Deleted/);
-      assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+      // A program that is not asked to end is killed after 12 seconds.
+      assert.equal(await dev.end(ENDS[at], 10_000), 0, dev.describe());
+      await dev.says(/Operator stopped/);
       assert.ok(isEmpty());
       const seen = readRequests(record);
       const event = { verb: "watch", group: GROUP, resource: "cronjobs" };
@@ -172,6 +180,7 @@ test("coracle dev shows runs to its page and coracle why, and takes requests", a
     assert.equal(operators[0].controllers[0].objects[0].object, "default/a");
     assert.equal(operators[0].state, "started");
     const of = { controller: "cronjob", object: "default/a" };
+    await ask("/api/act", { action: "fault", fault: "watches" });
     await ask("/api/act", { action: "reconcile", ...of });
     await dev.says(/default\/a .*Reconciled {2}\(requested/);
     const { histories, logs } = await ask("/api/object?object=default/a");
@@ -277,6 +286,31 @@ for (const [what, body] of Object.entries(FAILURES)) {
   });
 }
 
+for (
+  const [how, end, expected] of [
+    ["exits", "process.exit(3)", 3],
+    ["is killed", "process.kill(process.pid, 'SIGKILL')", 1],
+  ] as const
+) {
+  test(`coracle dev ends as a program that ${how}, and leaves nothing`, async () => {
+    const { folder, kubeconfig, isEmpty } = places();
+    const body = `if (import.meta.main) {
+  setTimeout(() => ${end}, 50);
+  await new Promise(() => {});
+}`;
+    const dev = new Program(
+      coracle("dev", "--kubeconfig", kubeconfig, operatorFile(body)),
+      { env: { TMPDIR: folder } },
+    );
+    try {
+      assert.equal(await dev.ended(), expected, dev.describe());
+      assert.ok(isEmpty());
+    } finally {
+      await dev.kill();
+    }
+  });
+}
+
 test("coracle dev that is interrupted during a start ends without an error", async () => {
   const { folder, isEmpty } = places();
   const body = `const running = make({}).run();
@@ -328,9 +362,23 @@ test("coracle dev --apply creates the objects of a folder", async () => {
     "examples/a.yaml",
     `${header}  name: one\nspec: {}\n---\n${header}  name: two\n  namespace: kube-system\nspec: {}\n`,
   );
-  writeText(folder, "examples/b.yml", `${header}  name: three\nspec: {}\n`);
+  writeText(
+    folder,
+    "examples/b.yml",
+    `${header}  name: three\nspec: {}
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: web }
+spec: { containers: [{ name: web, image: web }] }
+`,
+  );
+  const data = join(folder, "data");
   const flags = ["--kubeconfig", kubeconfig, "--apply", `${folder}/examples`];
+  flags.push("--data", data);
   const file = operatorFile("export const operator = make;");
+  // A sample that is not to be applied as well.
+  writeText(dirname(file), "op.yaml", "kind: CronJob\n");
   const dev = new Program(coracle("dev", ...flags, file), {
     env: { TMPDIR: folder },
   });
@@ -338,7 +386,17 @@ test("coracle dev --apply creates the objects of a folder", async () => {
     for (const name of ["default/one", "kube-system/two", "default/three"]) {
       await dev.says(new RegExp(`${name}  Reconciled`));
     }
+    const [greeting] = await dev.says(/In a second terminal:[^]*Ctrl-C/);
+    assert.doesNotMatch(greeting, /kubectl apply/);
+    const client = new Client(await loadConfig({ kubeconfig }));
+    const key = { name: "web", namespace: "default" };
+    await until("the pod runs", async () => {
+      const { status } = await client.get(Pod, key);
+      return status?.phase === "Running";
+    });
+    await client.close();
     assert.equal(await dev.end("SIGINT"), 0, dev.describe());
+    assert.match(readFileSync(data, "utf8"), /"three"/);
   } finally {
     await dev.kill();
   }
@@ -352,6 +410,83 @@ test("coracle dev --apply refuses a file without objects", async () => {
   );
   await dev.says(/Cannot apply .*a\.yaml: an object must have apiVersion/);
   assert.equal(await dev.ended(), 2);
+});
+
+test("coracle dev refuses wrong flags before it starts anything", async () => {
+  const folder = temporaryFolder();
+  const file = operatorFile("await make().run();");
+  const other = writeText(folder, "other", "{}\n");
+  for (
+    const [args, message] of [
+      [[join(folder, "none.ts")], /^Cannot load .*none\.ts: there is no such/],
+      [["--port", "http", file], /^Cannot use --port/],
+      [["--crd", join(folder, "none.yaml"), file], /^Cannot read .*none\.yaml/],
+      [["--recorded", other, file], /^Cannot read .*other: line 1 is not a/],
+    ] as const
+  ) {
+    let said = "";
+    const code = await runCommandLine(["dev", ...args], {
+      colors: false,
+      out: () => assert.fail("It prints a result"),
+      say: (text) => void (said += text),
+      interrupts: () => assert.fail("It runs"),
+    });
+    assert.equal(code, 2, said);
+    assert.match(said, message);
+  }
+});
+
+test("coracle dev that cannot serve keeps a kubeconfig of the same name", async () => {
+  const { folder, kubeconfig } = places();
+  writeText(dirname(kubeconfig), basename(kubeconfig), "of another");
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const dev = new Program(
+    coracle(
+      ...["dev", "--port", `${port}`, "--kubeconfig", kubeconfig],
+      operatorFile("await make().run();"),
+    ),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(new RegExp(`port ${port}: another process listens there`));
+    assert.equal(await dev.ended(), 1, dev.describe());
+    assert.equal(readFileSync(kubeconfig, "utf8"), "of another");
+  } finally {
+    await dev.kill();
+    server.close();
+  }
+});
+
+test("coracle dev prepares the server for all operators of a file", async () => {
+  const { folder, kubeconfig } = places();
+  const file = operatorFile(`
+import { watch } from "${url("mod.ts")}";
+const Seen = defineKind({ ...names, kind: "Seen" });
+const other = new Operator();
+const sources = [watch(Seen, { readOnly: true, references: () => [] })];
+other.register(Part, { reconcile() {} }, { sources });
+make();
+`);
+  const dev = new Program(coracle("dev", "--kubeconfig", kubeconfig, file), {
+    env: { TMPDIR: folder },
+  });
+  try {
+    await dev.says(/Press Ctrl-C/);
+    const client = new Client(await loadConfig({ kubeconfig }));
+    await until("the role is that of both operators", async () => {
+      const { rules = [] } = await client.get(ClusterRole, { name: "op" });
+      const granted = rules.flatMap(({ resources = [] }) => resources);
+      return ["cronjobs", "parts", "seens"].every((one) =>
+        granted.includes(one)
+      );
+    });
+    await client.close();
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+  } finally {
+    await dev.kill();
+  }
 });
 
 for (
@@ -407,7 +542,7 @@ test("coracle dev ends and leaves nothing when nobody reads its output", async (
 });
 
 test("coracle dev --watch that is ended twice leaves no process", async () => {
-  const { folder, kubeconfig } = places();
+  const { folder, kubeconfig, isEmpty } = places();
   // It goes on after the first signal, until its watcher is gone.
   const file = operatorFile(`
     process.on("SIGTERM", () => console.log("told"));
@@ -436,6 +571,7 @@ test("coracle dev --watch that is ended twice leaves no process", async () => {
     await dev.says(/told/);
     // A process that is left would keep the output open.
     assert.equal(await dev.end("SIGTERM"), 130, dev.describe());
+    assert.ok(isEmpty());
   } finally {
     await dev.kill();
   }
@@ -548,13 +684,12 @@ operator.register(CronJob, {
 await operator.run();
 `);
   const { kubeconfig, folder } = places();
+  const record = join(folder, "requests");
   for (
     const [flag, says] of [
       // A record is to show all that the operator asks for.
-      [
-        `--record=${join(folder, "requests")}`,
-        /cronjob default\/a .*Reconciled/,
-      ],
+      [`--record=${record}`, /cronjob default\/a .*Reconciled/],
+      [`--recorded=${record}`, /cronjob default\/a .*Reconciled/],
       [
         "--debug",
         /may not create configmaps in namespace default.*\n\n {2}- apiGroups: \[""\]\n {4}resources: \["configmaps"\]\n {4}verbs: \["create"\]/,
@@ -576,5 +711,44 @@ await operator.run();
     } finally {
       await dev.kill();
     }
+  }
+});
+
+test("coracle dev gives a function a client with the rights of the operator", async () => {
+  const { kubeconfig, folder } = places();
+  const file = operatorFile(`
+export function operator(options) {
+  const operator = new Operator(options);
+  const workflow = {
+    needsFinalizer: false,
+    explicit: true,
+    sources: [],
+    reconcile() {},
+    cleanup() {},
+    resultIn() {},
+    toMermaid: () => "graph TD\\n  one --> two\\n",
+  };
+  operator.register(CronJob, {
+    async reconcile(job, { client }) {
+      const kind = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" };
+      const metadata = { namespace: "default", name: job.metadata.name };
+      await client.create(kind, { metadata });
+    },
+  }, { retry: false, workflow });
+  return operator;
+}
+`);
+  const dev = new Program(coracle("dev", "--kubeconfig", kubeconfig, file), {
+    env: { TMPDIR: folder },
+  });
+  try {
+    await dev.says(
+      /\nThe workflow of cronjob as a Mermaid diagram:\n\n {2}graph TD\n {4}one --> two\n[^]*Ctrl-C/,
+    );
+    await createJob(kubeconfig, "a");
+    await dev.says(/may not create configmaps in namespace default/);
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+  } finally {
+    await dev.kill();
   }
 });

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { AuditEvent } from "../../apiserver/request_handler.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import type { DiscoveredResource } from "../../core/client/discovery.ts";
+import { recorder } from "../../cli/dev_command.ts";
 import {
   type DevAccount,
   grantRights,
@@ -12,6 +14,8 @@ import {
 import { Namespace } from "../../core/kinds/core_v1.ts";
 import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
 import type { OperatorHandle } from "../../core/operator/development.ts";
+import { readRequests, RequestRecord } from "../../testing/request_record.ts";
+import { temporaryFolder } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 
 const ACCOUNT = { name: "a", admin: false, manages: "", recorded: undefined };
@@ -205,4 +209,44 @@ test("grantRights() grants what the operators need of the served kinds", async (
 test("grantRights() grants an admin all rights", async () => {
   const { rules, roles } = await granted({ admin: true });
   assert.deepEqual([rules, roles], [[], ["cluster-admin"]]);
+});
+
+test("grantRights() grants what an earlier run has recorded", async () => {
+  const file = join(temporaryFolder(), "requests");
+  const request = { verb: "get", group: "apps", resource: "deployments/scale" };
+  new RequestRecord(file).add(request, 200);
+  const { rules } = await granted({ recorded: file });
+  assert.ok(rules.includes("deployments/scale: get"), rules.join("\n"));
+});
+
+test("A record of coracle dev has the requests of the account, as rules need them", () => {
+  const file = join(temporaryFolder(), "requests");
+  const record = recorder(file, ACCOUNT);
+  const event = {
+    status: 200,
+    user: userOf(ACCOUNT),
+    verb: "patch",
+    group: "apps",
+    resource: "deployments",
+    subresource: "",
+    namespace: "default",
+  } as AuditEvent;
+  record({ ...event, user: "admin", verb: "delete" });
+  record({ ...event, resource: "", verb: "get" });
+  record({ ...event, subresource: "status" });
+  record({ ...event, status: 201 });
+  record({
+    ...event,
+    verb: "get",
+    group: "",
+    resource: "nodes",
+    namespace: "",
+  });
+  const own = { group: "apps", resource: "deployments", namespace: "default" };
+  assert.deepEqual(readRequests(file), [
+    { ...own, verb: "patch", resource: "deployments/status" },
+    { ...own, verb: "patch" },
+    { ...own, verb: "create" },
+    { verb: "get", group: "", resource: "nodes", namespace: undefined },
+  ]);
 });

@@ -30,3 +30,26 @@ test("coracle dev reports a request not awaited once, by the log or by itself", 
     uncaught.remove();
   }
 });
+
+test("coracle dev fails by the first error that nobody handled, until its end", async () => {
+  const events = ["uncaughtException", "unhandledRejection"] as const;
+  const counts = () =>
+    events.map((event) => process.listenerCount(event as "uncaughtException"));
+  const before = counts();
+  for (const event of events) {
+    const uncaught = uncaughtErrors({
+      colors: false,
+      out: () => {},
+      say: (text) => assert.fail(text),
+      interrupts: () => new AbortController().signal,
+    });
+    const report = process.listeners(event as "uncaughtException").at(-1) as (
+      error: Error,
+    ) => void;
+    report(new Error(event));
+    report(new Error("a later one"));
+    uncaught.remove();
+    await assert.rejects(uncaught.promise, { message: event });
+    assert.deepEqual(counts(), before);
+  }
+});

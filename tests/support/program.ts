@@ -87,7 +87,7 @@ export class Program {
 
   /** Ends it by a signal, as Ctrl-C or a cluster does. @returns Its exit code. */
   async end(
-    signal: "SIGINT" | "SIGTERM" | "SIGKILL" = "SIGTERM",
+    signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGKILL" = "SIGTERM",
     within?: number,
   ): Promise<number> {
     if (this.#code === undefined && this.#child.pid !== undefined) {
