@@ -149,11 +149,10 @@ function reason(error: unknown): string {
 
 function historyText(history: ObjectHistory): string {
   const { controller, object, known, attempt, exhausted } = history;
-  const { running, runningFor, aborted } = history;
-  const runs = runningFor === undefined ? "now" : `for ${seconds(runningFor)}`;
+  const { runningFor, aborted } = history;
   const notes = [
     ...(known ? [] : ["deleted"]),
-    ...(running ? [`running ${runs}`] : []),
+    ...(runningFor === undefined ? [] : [`running for ${seconds(runningFor)}`]),
     ...(aborted === undefined
       ? []
       : [`aborted ${seconds(aborted.ago)} ago because of ${aborted.because}`]),

@@ -168,7 +168,7 @@ async function whyAt(url: string): Promise<unknown> {
 }
 
 async function whyOf(
-  given: string | { readonly url: string },
+  given: string | { readonly url?: string },
   object: string,
 ): Promise<unknown> {
   return await whyCommand.run({
@@ -238,6 +238,7 @@ test("coracle why shows each run, write and controller", async () => {
   );
   assert.match(printed, /^backup default\/web\n$/m);
   assert.equal(printed.match(/because/g)?.length, 2);
+  assert.match(printed, /events\)\n[^]*events\), retry 1\n/);
   assert(
     printed.includes(`reconcile: failure in 12 ms after waiting 3 ms
     because  modified (2 events), retry 1
@@ -286,7 +287,7 @@ test("askProbes asks for the state, or for the runs of an object", async () => {
   const url = `http://127.0.0.1:${port}`;
   try {
     assert.deepEqual(await askProbes(url), {});
-    assert.deepEqual(await askProbes(url, "default/a b"), []);
+    assert.deepEqual(await askProbes(`${url}/`, "default/a b"), []);
     assert.deepEqual(asked, [
       "/debug/state",
       "/debug/why?object=default%2Fa+b",
@@ -354,4 +355,26 @@ test("coracle why --url asks there, and not what coracle dev runs", async () => 
     if (KUBECONFIG === undefined) delete process.env["KUBECONFIG"];
     else process.env["KUBECONFIG"] = KUBECONFIG;
   }
+});
+
+test("coracle why asks the default address, with a time limit", async () => {
+  const { fetch } = globalThis;
+  const asked: unknown[] = [];
+  let signal: AbortSignal | null | undefined;
+  Object.assign(globalThis, {
+    fetch(url: URL, init?: RequestInit) {
+      asked.push(url.href);
+      signal = init?.signal;
+      return Promise.resolve(Response.json([HISTORY]));
+    },
+  });
+  try {
+    await whyOf({}, "default/web");
+  } finally {
+    Object.assign(globalThis, { fetch });
+  }
+  assert.deepEqual(asked, [
+    "http://127.0.0.1:8080/debug/why?object=default%2Fweb",
+  ]);
+  assert.ok(signal instanceof AbortSignal);
 });
