@@ -114,3 +114,16 @@ test("readArguments rejects names of inherited object properties", () => {
   assert.match(refusal(["serve", "--constructor"]), /received --constructor/);
   assert.match(refusal(["constructor"]), /received "constructor"/);
 });
+
+test("readArguments takes the last value of a flag, as it is written", () => {
+  const request = readArguments(
+    ["serve", "--port=1", "--data= x ", "--port", "2"],
+    COMMANDS,
+  );
+  assert(request.action === "run");
+  assert.deepEqual({ ...request.flags }, { port: "2", data: " x " });
+  assert.match(
+    refusal(["serve", "--help=all"]),
+    /--help takes no value: received "all"$/,
+  );
+});

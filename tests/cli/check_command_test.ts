@@ -82,26 +82,38 @@ test("coracle check names the write at which a crash loses what was kept", async
   assert.match(again.out, /1 scenario with [1-9]\d* writes and [1-9]/);
 });
 
-test("The command that repeats a finding names the examples of the check", async () => {
-  const examples = writeText(
-    temporaryFolder(),
-    "keepers.yaml",
-    JSON.stringify({
-      apiVersion: "test.coracle.dev/v1",
-      kind: "Keeper",
-      metadata: { name: "other" },
-      spec: { size: 1 },
-    }),
+test("The command that repeats a finding names what its plans depend on", async () => {
+  const folder = temporaryFolder();
+  const [first, second] = ["first", "second"].map((name) =>
+    writeText(
+      folder,
+      `${name}.yaml`,
+      JSON.stringify({
+        apiVersion: "test.coracle.dev/v1",
+        kind: "Keeper",
+        metadata: { name },
+        spec: { size: 1 },
+      }),
+    )
   );
+  const examples = `${first},${second}`;
+  const from = fixture("copier_old.ts");
   const { out } = await check(
     fixture("keeper.ts"),
     ...["--examples", examples, "--only", "crash", "--plans", "5"],
-    ...["--workers", "1", "--json", "-"],
+    ...["--workers", "1", "--json", "-", "--export", "operator"],
+    ...["--from", from],
   );
   const { findings }: CheckReport = JSON.parse(out);
   const [found] = findings;
   assert.ok(found !== undefined, out);
-  assert.ok(found.replay.includes(` --examples ${examples} --replay '`), out);
+  assert.match(found.title, /^ConfigMap default\/(first|second) /);
+  assert.ok(
+    found.replay.includes(
+      ` --examples ${examples} --export operator --from ${from} --replay '`,
+    ),
+    out,
+  );
   const args = found.replay.replaceAll("'", "").split(" ").slice(3);
   const again = await check(...args);
   assert.equal(again.code, 1, again.said);

@@ -181,7 +181,10 @@ test("coracle kinds explains files that it cannot read", async () => {
         /received apiextensions\.k8s\.io\/v1beta1/,
       ],
       [
-        "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition",
+        `${readFileSync(DEFINITIONS, "utf8")}
+---
+apiVersion: apiextensions.k8s.io/v1beta1
+kind: CustomResourceDefinition`,
         /must be complete and of apiextensions\.k8s\.io\/v1: received .*v1beta1/,
       ],
     ] as const

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command, Terminal } from "../../cli/command.ts";
 import { UsageError } from "../../cli/command.ts";
-import { checkNodeVersion, runCommandLine } from "../../cli/main.ts";
+import { checkNodeVersion, runCli, runCommandLine } from "../../cli/main.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { VERSION } from "../../cli/version.ts";
 
@@ -75,6 +75,7 @@ test("runCommandLine distinguishes a wrong command line from a failure", async (
       /^TypeError: x is not a function\n\s+at /,
     ],
     ["thrown text", 1, /^thrown text\n$/],
+    [new UsageError("Cannot go", "stay"), 2, /\nSee coracle help stay\n$/],
   ];
   for (const [error, expected, said] of outcomes) {
     const terminal = recordingTerminal();
@@ -108,4 +109,39 @@ test("runCommandLine leads to the help of the command that it could not read", a
   terminal.said = "";
   assert.equal(await runCommandLine(["stay"], terminal, [go]), 2);
   assert.match(terminal.said, /\nSee coracle help\n$/);
+});
+
+test("The help of a command has its flags in a column, required ones as they are", async () => {
+  const terminal = recordingTerminal();
+  const go: Command = {
+    ...command(() => Promise.resolve(0)),
+    operands: "",
+    required: ["to"],
+    flags: { "to PLACE": "where to", fast: "go fast" },
+  };
+  assert.equal(await runCommandLine(["go", "--help"], terminal, [go]), 0);
+  assert.equal(
+    terminal.printed,
+    `Goes somewhere.
+
+Usage: coracle go --to PLACE [--fast]
+
+  --to PLACE  where to
+  --fast      go fast
+`,
+  );
+  const still = { ...go, required: [], flags: {} };
+  terminal.printed = "";
+  assert.equal(await runCommandLine(["help", "go"], terminal, [still]), 0);
+  assert.equal(terminal.printed, "Goes somewhere.\n\nUsage: coracle go\n");
+});
+
+test("runCli writes to the terminal of its options, and checks its arguments", async () => {
+  const terminal = recordingTerminal();
+  assert.equal(await runCli(["--version"], { terminal }), 0);
+  assert.equal(terminal.printed, `coracle ${VERSION}\n`);
+  await assert.rejects(
+    runCli("--version" as unknown as string[], { terminal }),
+    /^TypeError: .*runCli\(\)/,
+  );
 });

@@ -252,7 +252,7 @@ test("coracle manifests leaves edited files and removes stale ones", async () =>
   writeFileSync(path("templates/mine.yaml"), "# mine\n");
   const said = await write(folder, "helm", ["Boat"]);
   assert.match(said, /^Assumed: the operator reads only what it owns/);
-  assert.match(said, /^Kept .*values\.yaml, which you may have edited\.$/m);
+  assert.match(said, /^Kept \/.*\/values\.yaml, which you may have edited\.$/m);
   assert.equal(readFileSync(path("values.yaml"), "utf8"), "replicas: 2\n");
   assert(existsSync(path("templates/mine.yaml")));
   assert(existsSync(path("templates/crds/boats.test.coracle.dev.yaml")));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { runCommandLine } from "../../cli/main.ts";
@@ -274,6 +274,7 @@ test("coracle manifests says what a record grants besides the rules", async () =
       "operator.register(Boat, { reconcile }, { owns: [ConfigMap] });",
     );
     const { said } = await manifests(file, `--recorded=${record}`);
+    assert.doesNotMatch(said, /writes only what it owns/);
     return said.slice(said.indexOf("Seen in")).replace(record, "FILE");
   };
   const covered = { ...config, namespace: "a" };
@@ -282,9 +283,15 @@ test("coracle manifests says what a record grants besides the rules", async () =
     "Seen in FILE, and granted besides the rules of the operator:\n  configmaps: list\n  nodes: list\n",
   );
   assert.equal(
-    await saidOf(own, covered),
-    "Seen in FILE: nothing besides the rules of the operator.\n",
+    await saidOf(own, covered, nodes),
+    "Seen in FILE, and granted besides the rules of the operator:\n  nodes: list\n",
   );
+  for (const requests of [[own, covered], []]) {
+    assert.equal(
+      await saidOf(...requests),
+      "Seen in FILE: nothing besides the rules of the operator.\n",
+    );
+  }
 });
 
 test("coracle manifests assumes nothing of a kind that --manages names", async () => {
@@ -330,7 +337,7 @@ test("coracle manifests says what it assumes", async () => {
   const { said } = await manifests(
     boats(
       "",
-      "operator.register(Namespace, { reconcile }, { sources: [watch(RoleBinding)] });",
+      "operator.register(Boat, { reconcile }); operator.register(Namespace, { reconcile }, { sources: [watch(RoleBinding)] });",
     ),
   );
   assert.match(said, /writes only what it owns.*--recorded FILE\.\n/);
@@ -723,4 +730,14 @@ test("coracle manifests writes a kustomization for a given namespace", async () 
     readFileSync(join(folder, "namespace.yaml"), "utf8"),
     /name: docks$/m,
   );
+});
+
+test("coracle manifests names the operators of several files after the first", async () => {
+  const [first, second] = ["first", "second"].map((name) => {
+    const file = boats("", "operator.register(Boat, { reconcile });");
+    return writeText(dirname(file), `${name}.mjs`, readFileSync(file, "utf8"));
+  }) as [string, string];
+  const { found } = await manifests(first, second);
+  assert.equal(found.at(-1)?.metadata.name, "first");
+  assert.equal(found[0]?.metadata.name, "first-system");
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -269,5 +271,50 @@ test("describeOperators takes the plural of a kind of the same group", async () 
     "test.dev",
     undefined,
     undefined,
+  ]);
+});
+
+test("describeFile refuses a folder, and does not run what imports its URL", async () => {
+  const folder = temporaryFolder();
+  writeText(folder, "op.ts/a", "");
+  await assert.rejects(
+    controllersOf(join(folder, "op.ts")),
+    /^UsageError: Cannot load .*op\.ts: it is not a file/,
+  );
+  const runs = join(folder, "runs");
+  const file = writeText(
+    folder,
+    "url.mjs",
+    `import { appendFileSync } from "node:fs";
+appendFileSync(${JSON.stringify(runs)}, "x");
+export const { url } = import.meta;
+`,
+  );
+  await assert.rejects(controllersOf(file), /it creates no operator/);
+  assert.equal(readFileSync(runs, "utf8"), "x");
+});
+
+test("describeFile gives the definitions of kinds of one name in two groups", async () => {
+  const file = writeText(
+    temporaryFolder(),
+    "kinds.mjs",
+    `import { defineKind } from "${new URL("../../mod.ts", import.meta.url)}";
+import { z } from "${new URL(
+      "../../node_modules/zod/index.js",
+      import.meta.url,
+    )}";
+export const nothing = null, text = "text";
+const names = { version: "v1", kind: "Site", spec: z.object({}) };
+export const first = defineKind({ ...names, group: "a.io" });
+export const second = defineKind({ ...names, group: "b.io" });
+`,
+  );
+  const { definitions } = await describeFile(file, {
+    export: undefined,
+    operators: false,
+  });
+  assert.deepEqual(definitions.map(({ metadata }) => metadata.name), [
+    "sites.a.io",
+    "sites.b.io",
   ]);
 });

@@ -82,3 +82,17 @@ test("readableLogger quotes an empty value, and says what caused a warning", () 
     '10:31:07.250  warn: Slow  text="" error="TypeError: fetch failed: refused"\n',
   ]);
 });
+
+test("readableLogger prints debug lines if asked, and each detail", () => {
+  const lines: string[] = [];
+  const log = readableLogger({
+    write: (text) => void lines.push(text),
+    colors: false,
+    level: "debug",
+    wallTime: () => 0,
+  });
+  log.debug("Seen", { cause: "modified", because: "timeout", duration: 0 });
+  assert.deepEqual(lines, [
+    "00:00:00.000  debug: Seen  (modified, timeout, 0 ms)\n",
+  ]);
+});

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
-import { renameSync, writeFileSync } from "node:fs";
+import {
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileReplaced } from "../../cli/replaced_files.ts";
 import { inTime } from "../support/in_time.ts";
@@ -69,4 +76,103 @@ test("fileReplaced does not see a file that is written, and ends while it waits"
   assert.equal(isSeen, undefined);
   stop.abort();
   assert.equal(await inTime("the wait ends", seen, 5_000), false);
+});
+
+for (
+  const name of [
+    "node_modules/part/index.js",
+    ".git/hook.js",
+    "notes.txt",
+  ]
+) {
+  test(`fileReplaced does not see that ${name} is replaced`, async () => {
+    const folder = project();
+    writeText(folder, name, "1");
+    const stop = new AbortController();
+    const seen = fileReplaced(folder, stop.signal);
+    let isSeen: boolean | undefined;
+    void seen.then((found) => isSeen = found);
+    try {
+      let count = 0;
+      await until("the file is replaced often", () => {
+        replace(folder, name);
+        return ++count === 10;
+      });
+      assert.equal(isSeen, undefined);
+    } finally {
+      stop.abort();
+      assert.equal(await seen, false);
+    }
+  });
+}
+
+test("fileReplaced does not see that a file is deleted", async () => {
+  const folder = project();
+  const stop = new AbortController();
+  const seen = fileReplaced(folder, stop.signal);
+  let isSeen: boolean | undefined;
+  void seen.then((found) => isSeen = found);
+  try {
+    let count = 0;
+    await until("other files have changed often", () => {
+      if (++count === 5) rmSync(join(folder, "op.ts"));
+      writeFileSync(join(folder, `${count}.txt`), "");
+      return count === 10;
+    });
+    assert.equal(isSeen, undefined);
+  } finally {
+    stop.abort();
+    assert.equal(await seen, false);
+  }
+});
+
+test("fileReplaced watches 200 folders", async () => {
+  const folder = temporaryFolder();
+  const deep = (count: number) => `${"a/".repeat(count - 1)}op.ts`;
+  for (const count of [1, 200, 201]) writeText(folder, deep(count), "1");
+  const stop = new AbortController();
+  const seen = fileReplaced(folder, stop.signal);
+  let isSeen: boolean | undefined;
+  void seen.then((found) => isSeen = found);
+  try {
+    let count = 0;
+    await until("the last file is replaced often", () => {
+      replace(folder, deep(201));
+      return ++count === 10;
+    });
+    assert.equal(isSeen, undefined);
+    await until("the file before is seen", () => {
+      if (isSeen === undefined) replace(folder, deep(200));
+      return isSeen !== undefined;
+    });
+    assert.equal(isSeen, true);
+  } finally {
+    stop.abort();
+    await seen;
+  }
+});
+
+/** Number of files and folders that this process watches, on Linux. */
+function watched(): number {
+  const folder = "/proc/self/fdinfo";
+  return readdirSync(folder).flatMap((name) => {
+    try {
+      return readFileSync(join(folder, name), "utf8").match(/^inotify /gm) ??
+        [];
+    } catch {
+      return []; // It is closed by now.
+    }
+  }).length;
+}
+
+test("fileReplaced watches nothing after its end", async () => {
+  const before = watched();
+  const stop = new AbortController();
+  const seen = fileReplaced(project(), stop.signal);
+  if (process.platform === "linux") {
+    await until("the folders are watched", () => watched() > before);
+  }
+  stop.abort();
+  await seen;
+  await until("nothing is watched", () => watched() <= before);
 });

@@ -209,3 +209,81 @@ test("typescriptKinds keeps the metadata of objects that are no resources", () =
     /^export interface BoatSpecPlain \{\n {2}metadata\?: BoatSpecPlainMetadata/m,
   );
 });
+
+test("typescriptKinds numbers types whose properties have similar names", () => {
+  const part = { type: "object", properties: { a: text } };
+  const code = codeOf({ "a-b": part, "a_b": part, aB: part });
+  assert.deepEqual(code.match(/(?<=export interface )BoatSpec\w+/g), [
+    "BoatSpecAB",
+    "BoatSpecAB2",
+    "BoatSpecAB3",
+  ]);
+  assert.match(code, /^ {2}aB\?: BoatSpecAB3 \| undefined;$/m);
+});
+
+test("typescriptKinds has no member of a union twice, and none beside unknown", () => {
+  const code = codeOf({
+    mode: { ...text, enum: ["a", "b", "a"] },
+    any: { nullable: true },
+    list: { type: "array", items: { ...text, nullable: true } },
+    map: {
+      type: "object",
+      additionalProperties: { "x-kubernetes-int-or-string": true },
+    },
+  });
+  assert.match(code, /^ {2}mode\?: "a" \| "b" \| undefined;$/m);
+  assert.match(code, /^ {2}any\?: unknown;$/m);
+  assert.match(code, /^ {2}list\?: BoatSpecList\[\] \| undefined;$/m);
+  assert.match(code, /^export type BoatSpecList = string \| null;$/m);
+  assert.match(code, /^ {2}map\?: Record<string, BoatSpecMap> \| undefined;$/m);
+  assert.match(code, /^export type BoatSpecMap = number \| string;$/m);
+});
+
+test("typescriptKinds names each further version after the first", () => {
+  const version = (name: string) => ({
+    name,
+    served: true,
+    storage: name === "v2",
+    schema: { openAPIV3Schema: { type: "object", description: " " } },
+  });
+  const code = typescriptKinds([{
+    spec: {
+      group: "a.io",
+      scope: "Namespaced",
+      names: { kind: "Boat", plural: "boats" },
+      versions: ["v1beta1", "v1", "v2"].map(version),
+    },
+  } as unknown as CrdManifest]);
+  assert.deepEqual(code.match(/(?<=export const )\w+/g), [
+    "Boat",
+    "BoatV1beta1",
+    "BoatV1",
+  ]);
+  // A blank description is no comment.
+  assert.match(code, /^export interface Boat/m);
+  assert.doesNotMatch(code, /\/\*\* ? ?\*\/|\/\*\*\n \*\n/);
+});
+
+test("typescriptKinds keeps a type that is too long on the line of its name", () => {
+  const name = "x".repeat(90);
+  const code = typescriptKinds([{
+    spec: {
+      group: "a.io",
+      scope: "Namespaced",
+      names: { kind: "Boat", plural: "boats" },
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            required: [name],
+            properties: { [name]: text },
+          },
+        },
+      }],
+    },
+  } as unknown as CrdManifest]);
+  assert.match(code, /^ {2}x{90}: string;$/m);
+});
