@@ -197,7 +197,11 @@ export class TestCluster {
   /** Functions that delete objects which a real cluster would keep. */
   readonly #given: (() => Promise<unknown>)[] = [];
 
-  private constructor(target: Target, options: TestClusterOptions) {
+  private constructor(
+    target: Target,
+    options: TestClusterOptions,
+    record: RequestRecord | undefined,
+  ) {
     const { transport, server, faults } = target;
     const { clock = systemClock, rights = "all" } = options;
     // A test may take methods out of its cluster: `{ client, until }`.
@@ -220,7 +224,7 @@ export class TestCluster {
         user: rights === "all"
           ? undefined
           : `system:serviceaccount:${this.namespace}:${this.#account}`,
-        record: this.#recorder(options.record),
+        record: record && this.#recorder(record),
         refused: rights === "all"
           ? undefined
           : (request) => this.#sayRule(request),
@@ -240,7 +244,8 @@ export class TestCluster {
   ): Promise<TestCluster & { readonly clock: C }> {
     checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
     checkRights(options);
-    const cluster = new TestCluster(await target(options), options);
+    const record = recordOf(options);
+    const cluster = new TestCluster(await target(options), options, record);
     try {
       await cluster.#slowly(cluster.#prepare(options));
       const { operatorClient: client, clock, logger, namespace } = cluster;
@@ -254,7 +259,7 @@ export class TestCluster {
       // Its clock is that of the options.
       return cluster as TestCluster & { readonly clock: C };
     } catch (error) {
-      await cluster.stop();
+      await cluster.stop().catch(() => {}); // The first error says why.
       throw error;
     }
   }
@@ -276,12 +281,10 @@ export class TestCluster {
     );
   }
 
-  /** Creates the function that records requests; undefined without a file. */
+  /** Creates the function that records requests. */
   #recorder(
-    file = process.env["CORACLE_RECORD"],
-  ): ((request: RecordedRequest, status: number) => void) | undefined {
-    if (file === undefined || file === "") return undefined;
-    const record = new RequestRecord(file);
+    record: RequestRecord,
+  ): (request: RecordedRequest, status: number) => void {
     return (request, status) => {
       const isHere = request.namespace === this.namespace;
       const namespace = isHere ? ANY_WATCHED_NAMESPACE : request.namespace;
@@ -567,13 +570,29 @@ export class TestCluster {
       }
     } finally {
       this.#endFetches?.();
-      await this.stopOperator();
+      await this.stopOperator().finally(() => this.#release());
+    }
+  }
+
+  /** Deletes what a real cluster would keep, and closes clients and server. */
+  async #release(): Promise<void> {
+    try {
       for (const remove of this.#given.splice(0)) await remove();
+    } finally {
       await this.operatorClient.close();
       await this.client.close();
       await this.server?.stop();
     }
   }
+}
+
+/** Record of the requests of the operator; undefined without a file. */
+function recordOf(
+  { record = process.env["CORACLE_RECORD"] }: TestClusterOptions,
+): RequestRecord | undefined {
+  return record === undefined || record === ""
+    ? undefined
+    : new RequestRecord(record);
 }
 
 /** Checks that a function has returned an operator. */

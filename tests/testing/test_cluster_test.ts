@@ -3,7 +3,10 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import process from "node:process";
 import { test } from "node:test";
-import type { HttpRequest } from "../../core/client/transport/transport.ts";
+import type {
+  HttpRequest,
+  StreamRequest,
+} from "../../core/client/transport/transport.ts";
 import { ConfigMap, Namespace, Pod } from "../../core/kinds/mod.ts";
 import { ActingTransport } from "../../testing/acting_transport.ts";
 import {
@@ -220,6 +223,7 @@ test("a rule without verbs is refused", async () => {
 test("an acting transport reports refusals alone, and leaves its inner open", async () => {
   let isClosed = false;
   const refused: unknown[] = [];
+  const recorded: unknown[] = [];
   const transport = new ActingTransport({
     send: ({ path }: HttpRequest) =>
       Promise.resolve({
@@ -229,11 +233,15 @@ test("an acting transport reports refusals alone, and leaves its inner open", as
         cancel: () => Promise.resolve(),
       }),
     close: () => Promise.resolve(void (isClosed = true)),
-  }, { refused: ({ resource }) => void refused.push(resource) });
+  }, {
+    refused: ({ resource }) => void refused.push(resource),
+    record: ({ resource }, status) => void recorded.push([resource, status]),
+  });
   for (const path of ["/api/v1/nodes/a", "/api/v1/namespaces/b"]) {
     await transport.send({ method: "GET", path, headers: {} });
   }
   assert.deepEqual(refused, ["namespaces"]);
+  assert.deepEqual(recorded, [["nodes", 0], ["namespaces", 0]]);
   await transport.close();
   assert.equal(isClosed, false);
 });
@@ -264,6 +272,30 @@ test("an acting transport acts as its user, whatever a request says", async () =
   const headers = { "impersonate-user": "root", accept: "a" };
   await transport.send({ method: "GET", path: "/version", headers });
   assert.deepEqual(sent, [{ "impersonate-user": "ann", accept: "a" }]);
+});
+
+test("an acting transport acts as its user in streams, if its inner has them", async () => {
+  const sent: unknown[] = [];
+  const inner = {
+    send: () => Promise.reject(new Error("no request")),
+    close: () => Promise.resolve(),
+  };
+  const request = { path: "/api/v1/namespaces/a/pods/b/exec", headers: {} };
+  const connect = (request: StreamRequest) => {
+    sent.push(request.headers);
+    return Promise.reject(new Error("no stream"));
+  };
+  const stream = { ...request, protocols: [] } as object as StreamRequest;
+  await assert.rejects(
+    new ActingTransport({ ...inner, connect }, { user: "ann" })
+      .connect(stream),
+    /no stream/,
+  );
+  assert.deepEqual(sent, [{ "impersonate-user": "ann" }]);
+  await assert.rejects(
+    new ActingTransport(inner, {}).connect(stream),
+    /^Error: Cannot open a stream: the transport has none$/,
+  );
 });
 
 test("stop() waits for an operator that needs time of a virtual clock", async () => {
@@ -311,4 +343,85 @@ test("a stopped cluster has stopped its server", async () => {
   await assert.rejects(once(connect(port, "127.0.0.1"), "connect"), {
     code: "ECONNREFUSED",
   });
+});
+
+test("a start that fails names its own error, and not that of the stop", async () => {
+  const operator = {
+    start: () => Promise.reject(new Error("no start")),
+    stop: () => Promise.reject(new Error("no end")),
+  };
+  await assert.rejects(
+    TestCluster.start({ ...virtual(), operator: () => operator }),
+    /no start/,
+  );
+});
+
+test("a cluster stops its server although its operator fails to stop", async () => {
+  const kit = await TestCluster.start({
+    ...virtual(),
+    server: { port: 0 },
+    operator: () => ({
+      ...counted(),
+      stop: () => Promise.reject(new Error("no end")),
+    }),
+  });
+  const port = Number(new URL(kit.server?.url ?? "").port);
+  await assert.rejects(kit.stop(), /no end/);
+  await assert.rejects(once(connect(port, "127.0.0.1"), "connect"), {
+    code: "ECONNREFUSED",
+  });
+});
+
+test("a cluster whose record cannot be written leaves fetch as it was", async () => {
+  const { fetch } = globalThis;
+  const record = "/dev/null/record";
+  await assert.rejects(
+    TestCluster.start({ ...virtual(), record }),
+    /Cannot record requests/,
+  );
+  assert.equal(globalThis.fetch, fetch);
+});
+
+test("an operator gets what it is tested with", async () => {
+  const clock = new VirtualClock();
+  let given: unknown;
+  const kit = await TestCluster.start({
+    cluster,
+    clock,
+    operator(options) {
+      given = options;
+      return counted();
+    },
+  });
+  const { operatorClient: client, logger, namespace } = kit;
+  assert.deepEqual(Object.entries(Object(given)), [
+    ["client", client],
+    ["clock", clock],
+    ["logger", logger],
+    ["namespaces", [namespace]],
+    ["probes", undefined],
+  ]);
+  await kit.stop();
+});
+
+test("an operator may use a virtual clock while it starts", async () => {
+  const clock = new VirtualClock();
+  const start = () =>
+    new Promise<void>((resolve) => void clock.setTimer(resolve, 1_000));
+  const operator = { ...counted(), start };
+  const kit = await TestCluster.start({
+    cluster,
+    clock,
+    operator: () => operator,
+  });
+  await kit.stop();
+  assert.ok(clock.now() >= 1_000);
+});
+
+test("the log of a cluster has the time of its clock", async () => {
+  const clock = new VirtualClock({ start: new Date("2030-01-01T00:00:00Z") });
+  const kit = await TestCluster.start({ cluster, clock });
+  kit.logger.info("Begun");
+  assert.match(kit.log, /2030-01-01T.*Begun/);
+  await kit.stop();
 });
