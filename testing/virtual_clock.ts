@@ -125,7 +125,9 @@ export class VirtualClock implements Clock {
   /** Sets a timer that fires after a delay in milliseconds. */
   setTimer(callback: () => void, delay: number): Timer {
     this.#activity++;
-    const entry = this.#timers.add(this.#now + Math.max(delay, 0), callback);
+    // NaN fires immediately, as with setTimeout.
+    const due = this.#now + (delay > 0 ? delay : 0);
+    const entry = this.#timers.add(due, callback);
     return {
       cancel: () => {
         if (this.#timers.remove(entry)) this.#activity++;

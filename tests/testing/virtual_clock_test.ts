@@ -137,6 +137,14 @@ test("VirtualClock frees a cancelled timer immediately", () => {
 test("VirtualClock rejects invalid options and durations", async () => {
   assert.throws(() => new VirtualClock({ quietTurns: 0 }), RangeError);
   assert.throws(() => new VirtualClock({ start: new Date(NaN) }), RangeError);
+  assert.throws(
+    () => new VirtualClock({ start: 5 as unknown as Date }),
+    /^RangeError: Cannot create a VirtualClock: "start" must be a valid date/,
+  );
+  await assert.rejects(
+    new VirtualClock().runUntil(true as unknown as () => boolean),
+    /^TypeError: .*runUntil\(\).*"condition" must be a function/,
+  );
   await assert.rejects(new VirtualClock().advance(-1), RangeError);
   await assert.rejects(new VirtualClock().advance(NaN), RangeError);
   await assert.rejects(
@@ -151,6 +159,15 @@ test("VirtualClock starts in 2026 and takes a negative delay for none", async ()
   await clock.advance(10);
   clock.setTimer(() => {}, -5);
   assert.equal(clock.nextDue, 10);
+});
+
+test("VirtualClock takes a delay that is no number for none, as setTimeout", async () => {
+  const clock = new VirtualClock();
+  let fired: number | undefined;
+  clock.setTimer(() => void (fired = clock.now()), NaN);
+  clock.setTimer(() => {}, 20);
+  await clock.advance(10);
+  assert.deepEqual([fired, clock.now(), clock.nextDue], [0, 10, 20]);
 });
 
 for (
@@ -269,4 +286,31 @@ test("VirtualClock fires a timer at the limit of a wait, and takes idle turns", 
     clock.runUntil(() => ++asked === 7, { idleTurns: 2 }),
     /no timer is left$/,
   );
+});
+
+test("VirtualClock fires as many timers in one call as it allows", async () => {
+  const fired = async (count: number, maxTimers?: number) => {
+    const clock = new VirtualClock({ quietTurns: 1, maxTimers });
+    for (let timer = 0; timer < count; timer++) clock.setTimer(() => {}, 1);
+    await clock.advance(1);
+  };
+  await fired(3, 3);
+  await assert.rejects(fired(4, 3), /: 3 timers fired in one call/);
+  await fired(2_000);
+});
+
+test("VirtualClock has no timer that has fired, whose cancellation does nothing", async () => {
+  const clock = new VirtualClock();
+  let pending: number | undefined;
+  const first = clock.setTimer(
+    () => void (pending = clock.pendingTimers),
+    1,
+  );
+  let fired = 0;
+  clock.setTimer(() => void fired++, 2);
+  await clock.advance(1);
+  assert.equal(pending, 1);
+  first.cancel();
+  await clock.advance(1);
+  assert.equal(fired, 1);
 });
