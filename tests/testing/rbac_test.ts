@@ -201,3 +201,25 @@ test("rbacManifests() makes no role without rules", () => {
     "RoleBinding",
   ]);
 });
+
+test("policyRules() has a rule of its own for each group", () => {
+  const verbs = ["get"] as const;
+  assert.deepEqual(
+    policyRules([{ kind: Deployment, verbs }, { kind: ConfigMap, verbs }])
+      .map(({ apiGroups, resources }) => [apiGroups, resources]),
+    [[[""], ["configmaps"]], [["apps"], ["deployments"]]],
+  );
+});
+
+test("rbacManifests() rejects a kind whose scope is not known", () => {
+  const { scope: _, ...kind } = ConfigMap;
+  assert.throws(
+    () =>
+      rbacManifests({
+        name: "op",
+        namespace: "system",
+        access: [{ kind, verbs: ["get"] }],
+      }),
+    /^TypeError: Cannot create roles: the scope must be known: received v1 Con/,
+  );
+});

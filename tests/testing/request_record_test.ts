@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ConfigMap, Pod } from "../../core/kinds/mod.ts";
-import { readRequests, RequestRecord } from "../../testing/request_record.ts";
+import { ConfigMap, Pod, Secret } from "../../core/kinds/mod.ts";
+import {
+  accessOf,
+  neededVerbs,
+  readRequests,
+  RequestRecord,
+} from "../../testing/request_record.ts";
 import { withTestCluster } from "../../testing/test_cluster.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
@@ -60,6 +65,8 @@ test("withTestCluster records the requests of the operator alone", async () => {
       await operatorClient.list(ConfigMap, { namespace: "default" });
       const metadata = { namespace, name: "b" };
       await operatorClient.apply(ConfigMap, { metadata });
+      await client.create(Secret, { metadata });
+      await operatorClient.apply(Secret, { metadata });
     },
   )();
   const request = { group: "", resource: "configmaps" };
@@ -68,6 +75,7 @@ test("withTestCluster records the requests of the operator alone", async () => {
     { ...request, verb: "list", namespace: "default" },
     { ...request, verb: "patch", namespace: "*" },
     { ...request, verb: "create", namespace: "*" },
+    { ...request, resource: "secrets", verb: "patch", namespace: "*" },
   ]);
 });
 
@@ -95,4 +103,35 @@ test("a record of exec, attach and portForward has get and create", async () => 
       ["get", "create"].map((verb) => `${verb} pods/${name}`)
     ),
   );
+});
+
+test("neededVerbs adds the verb create to streams, and to what may create", () => {
+  const needed = (text: string, status = 200) => {
+    const [verb = "", group = "", resource = ""] = text.split(" ");
+    return neededVerbs({ verb, group, resource }, status).join();
+  };
+  assert.equal(needed("get  pods/exec"), "get,create");
+  assert.equal(needed("get  pods/log"), "get");
+  assert.equal(needed("get test.dev pods/exec"), "get");
+  assert.equal(needed("patch  pods", 201), "patch,create");
+  assert.equal(needed("update  pods", 201), "update,create");
+  assert.equal(needed("patch  pods"), "patch");
+  assert.equal(needed("patch  pods", 403), "patch,create");
+  assert.equal(needed("update  pods", 403), "update");
+  assert.equal(needed("patch  pods/status", 403), "patch");
+});
+
+test("accessOf gives the resource of a request, if it has one", () => {
+  assert.deepEqual(
+    accessOf("PATCH", "/apis/apps/v1/namespaces/a/deployments/b/status?x=1"),
+    {
+      verb: "patch",
+      group: "apps",
+      resource: "deployments/status",
+      namespace: "a",
+    },
+  );
+  for (const path of ["/version", "/apis/apps/v1", "/healthz"]) {
+    assert.equal(accessOf("GET", path), undefined, path);
+  }
 });

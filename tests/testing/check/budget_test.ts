@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import {
+  checkOperator,
+  type Runner,
+} from "../../../testing/check/check_operator.ts";
 
 test("A check whose first run takes all of its time runs nothing else", async () => {
   const jobs: string[] = [];
@@ -33,4 +36,24 @@ test("A check whose first run takes all of its time runs nothing else", async ()
   assert.deepEqual(jobs, []);
   assert.equal(plans, 0);
   assert.equal(coverage.notRun, 0);
+});
+
+test("A check that fails closes its runner", async () => {
+  let closed = 0;
+  const runs = (run: Runner["run"]) =>
+    checkOperator({
+      operator: (options) => new Operator(options),
+      workload: [],
+      runner: () =>
+        Promise.resolve({
+          size: 1,
+          run,
+          close: () => Promise.resolve(void closed++),
+        }),
+    });
+  await assert.rejects(
+    runs(() => Promise.reject(new Error("no worker"))),
+    /no worker/,
+  );
+  assert.equal(closed, 1);
 });

@@ -382,3 +382,193 @@ test("Others delete no objects that go away, nor those of the user", () => {
     [],
   );
 });
+
+/** Whether a run after another has plans of its writes. */
+function isNew(
+  first: Parameters<typeof run>[0],
+  second: Parameters<typeof run>[0],
+): boolean {
+  const seen = new Set<string>();
+  derivePlans(two, run(first, [[], []]), { seen });
+  return derivePlans(two, run(second, [[], []]), { seen }).plans.length > 0;
+}
+
+test("A write is planned again if it, or those before it in its step, differ", () => {
+  const patch = write("patch ConfigMap a", { body: { data: { k: "v" } } });
+  assert.equal(isNew([patch], [patch]), false);
+  for (
+    const more of [
+      { subresource: "status" },
+      { body: { data: { k: "w" } } },
+      { name: "b" },
+      { namespace: "other" },
+      { kind: "Secret" },
+      { verb: "update" },
+      { effect: "created" as const },
+    ]
+  ) assert.equal(isNew([patch], [{ ...patch, ...more }]), true);
+  const before = write("create Secret a");
+  assert.equal(isNew([before, patch], [before, patch]), false);
+  const alone = [before, { ...patch, step: 1 }];
+  assert.equal(isNew(alone, [patch]), false);
+  assert.equal(isNew(alone, [before, patch]), true);
+});
+
+test("Objects and their fields are planned again if their content differs", () => {
+  const foreign = (object: object) => {
+    const trace = [
+      write("create ConfigMap a", { body: { data: { k: "v", l: "v" } } }),
+    ];
+    return run(trace, [[{ ...config, ...object }]]);
+  };
+  const seen = new Set<string>();
+  const plans = (object: object) =>
+    derivePlans(one, foreign(object), { seen }).plans.map(planText)
+      .filter((text) => /\/(delete|edit):/.test(text)).length;
+  const data = { k: "v", l: "v" };
+  assert.equal(plans({ data }), 3);
+  assert.equal(plans({ data, status: { size: 2 } }), 0);
+  assert.equal(plans({ data: { ...data, k: "w" } }), 3);
+});
+
+test("Steps that are known from other scenarios give no plans", () => {
+  const known = (
+    life: ReturnType<typeof scenario>,
+    ...given: Parameters<typeof run>
+  ) => {
+    const record = run(...given);
+    assert.ok(derivePlans(life, record).plans.length > 0);
+    const { length } = life.steps;
+    return texts({ ...life, known: length }, record);
+  };
+  const trace = [
+    ...created,
+    event("ADDED Gadget b", { step: 1 }),
+    write("create ConfigMap b", { step: 1 }),
+    event("DELETED Gadget b", { step: 1 }),
+  ];
+  const second = checkedObject("Gadget", "b");
+  const states = [[gadget, config], [gadget, second, config]];
+  assert.deepEqual(known(two, trace, states), []);
+  const hurried = {
+    ...two,
+    steps: two.steps.map((step) => ({ ...step, settle: false })),
+  };
+  assert.deepEqual(known(hurried, trace, states), []);
+});
+
+test("Nothing is shown or changed after a step without a rest", () => {
+  const trace = [
+    ...created,
+    event("ADDED Gadget b", { step: 1 }),
+    write("create ConfigMap b", { step: 1 }),
+  ];
+  const second = checkedObject("Gadget", "b");
+  const record = run(trace, [[gadget, config], [gadget, second, config]]);
+  const steps = two.steps.map((step) => ({ ...step, settle: false }));
+  const found = texts({ ...two, steps }, record);
+  assert.ok(found.length > 0);
+  assert.deepEqual(
+    found.filter((text) => /\/(stale|delete|edit)/.test(text)),
+    [],
+  );
+});
+
+test("A kind lags only if the operator has written, and its step applies", () => {
+  const second = checkedObject("Gadget", "b");
+  const states = [[gadget], [gadget, second]];
+  const seen = event("ADDED Gadget b", { step: 1 });
+  assert.deepEqual(plansOf("stale", two, run([seen], states)), []);
+  const [first] = two.steps;
+  for (const step of [{ wait: "1h" }, { patch: { kind: "Gadget" } }]) {
+    const life = { ...two, steps: [first!, step] };
+    const found = texts(life, run([...created, seen], states));
+    assert.ok(!found.some((text) => text.includes("resource=")));
+  }
+});
+
+test("Pods that become ready late are planned for each kind that has pods", () => {
+  const plans = (kind: string) =>
+    texts(one, run([write(`create ${kind} a`)], [[]]))
+      .filter((text) => !text.includes("write="));
+  const kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
+  for (const kind of [...kinds, "Job", "Pod"]) {
+    assert.deepEqual(plans(kind), ["life/late", "life/flap"], kind);
+  }
+  assert.deepEqual(plans("ConfigMap"), []);
+});
+
+test("Others change neither what was there before nor what is not compared", () => {
+  const deleted = (object: typeof config, before: readonly string[] = []) =>
+    plansOf(
+      "delete",
+      one,
+      run(
+        [
+          write(`create ${object["kind"]} a`),
+        ],
+        [[gadget, object]],
+        { before },
+      ),
+    );
+  assert.equal(deleted(config).length, 1);
+  assert.deepEqual(deleted(config, ["ConfigMap default/a"]), []);
+  assert.deepEqual(deleted(checkedObject("Lease", "a")), []);
+  const { namespace: _, ...metadata } = config["metadata"] as Record<
+    string,
+    string
+  >;
+  assert.deepEqual(deleted({ ...config, metadata }), [
+    "delete:step=0,apiVersion=v1,kind=ConfigMap,name=a",
+  ]);
+  // It has changed what another made.
+  const patched = run([write("patch ConfigMap a")], [[gadget, config]]);
+  assert.deepEqual(plansOf("delete", one, patched), []);
+});
+
+test("An event is undone by the next of the same object that is no change", () => {
+  const missed = (
+    steps: readonly boolean[],
+    ...trace: Parameters<typeof run>[0]
+  ) => {
+    const [step] = two.steps;
+    const life = {
+      ...two,
+      steps: steps.map((settle) => ({ ...step!, settle })),
+    };
+    return plansOf("missed", life, run(trace, steps.map(() => [])));
+  };
+  const [added, deleted] = [
+    event("ADDED Gadget a"),
+    event("DELETED Gadget a", { step: 1 }),
+  ];
+  assert.equal(missed([false, true], added, deleted).length, 1);
+  assert.deepEqual(missed([true, false], added, deleted), []);
+  const hurried = [false, false];
+  const changed = event("MODIFIED Gadget a");
+  assert.deepEqual(missed(hurried, added, changed), []);
+  assert.equal(missed(hurried, added, changed, deleted).length, 1);
+  for (
+    const more of [{ group: "b.io" }, { namespace: "b" }, { resource: "b" }]
+  ) assert.deepEqual(missed(hurried, added, { ...deleted, ...more }), []);
+});
+
+test("Deliveries are told apart by their type, and are counted by step", () => {
+  const change = event("MODIFIED Gadget a");
+  const cut = (...trace: Parameters<typeof run>[0]) =>
+    plansOf("cut", two, run(trace, both));
+  assert.deepEqual(cut(change, { ...change, step: 1 }), ["cut:event=1"]);
+  const { plans, pruned } = derivePlans(
+    one,
+    run([event("ADDED Gadget a"), change], [[]]),
+  );
+  assert.deepEqual(
+    plans.map(planText),
+    [1, 2].flatMap((number) =>
+      ["cut", "expire"].map((kind) => `life/${kind}:event=${number}`)
+    ),
+  );
+  assert.equal(pruned, 0);
+  const idle = run([write("apply Secret a", { effect: "nothing" })], [[]]);
+  assert.equal(derivePlans(one, idle).pruned, 3);
+});

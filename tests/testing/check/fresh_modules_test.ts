@@ -40,3 +40,19 @@ test("importFresh shares what coracle kinds has generated, which has no state", 
   }
   assert.deepEqual(found, [1, 2]);
 });
+
+test("importFresh shares the state of packages", async () => {
+  const folder = temporaryFolder();
+  const state = "let count = 0;\nexport const next = () => ++count;\n";
+  writeText(folder, "node_modules/part/index.js", state);
+  const main = writeText(
+    folder,
+    "main.mjs",
+    `import { next } from "./node_modules/part/index.js";\nexport const found = next();\n`,
+  );
+  const found: unknown[] = [];
+  for (let round = 0; round < 2; round++) {
+    found.push((await importFresh(main))["found"]);
+  }
+  assert.deepEqual(found, [1, 2]);
+});

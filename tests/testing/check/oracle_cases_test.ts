@@ -558,3 +558,77 @@ test("What was there before another path is not compared", () => {
   assert.equal(other([]).length, 1);
   assert.deepEqual(other(["ConfigMap default/a"]), []);
 });
+
+test("A right that is missing again and again is one finding", () => {
+  const notes = [
+    note("forbidden", "list nodes"),
+    note("forbidden", "get pods"),
+  ];
+  const trace = [create, refused, refused, ...notes, ...notes];
+  assert.deepEqual(
+    judged(run(trace, [[gadget, service]])).map(({ text }) => text),
+    ["create Service default/b", "list nodes", "get pods"].map((right) =>
+      `the operator may not ${right}`
+    ),
+  );
+});
+
+test("A step without a rest has neither stuck objects nor orphans", () => {
+  const oracles = (record: RunRecord, ...steps: ("apply" | "delete")[]) =>
+    clean(unquiet(record, steps.length - 1), ...steps)
+      .map(({ oracle }) => oracle);
+  assert.deepEqual(oracles(run([create], [[stuck, service]]), "apply"), [
+    "settles",
+  ]);
+  const left = run([create], [[gadget, service], [service]]);
+  assert.deepEqual(oracles(left, "apply", "delete"), ["settles"]);
+});
+
+test("The signature of a state has up to three fields, and what became of it", () => {
+  const signatureOf = (...spec: readonly string[]) => {
+    const other = checkedObject("Service", "a", {
+      spec: Object.fromEntries(spec.map((name) => [name, 1])),
+    });
+    return only(judged(run([create], [[gadget, other]]))).signature;
+  };
+  assert.equal(signatureOf("port"), "end-state Service .spec.port ");
+  assert.equal(
+    signatureOf("port", "a", "b", "c").split(",").length,
+    3,
+  );
+  assert.match(
+    only(judged(run([create], [[gadget]]))).signature,
+    / missing$/,
+  );
+  const extra = checkedObject("ConfigMap", "b");
+  assert.match(
+    only(judged(run([create], [[gadget, service, extra]]))).signature,
+    / left$/,
+  );
+});
+
+test("A fault of a status is found beside another that the reference has, too", () => {
+  const faulty = (...types: readonly string[]) =>
+    checkedObject("Gadget", "a", {
+      status: {
+        conditions: types.flatMap((type) => [
+          { type, status: "True" },
+          { type, status: "True" },
+        ]),
+      },
+    });
+  const usual = run([create], [[faulty("A"), service]]);
+  const texts = textsOf(
+    judged(run([create], [[faulty("A", "B"), service]]), { reference: usual }),
+  );
+  assert.ok(texts.some((text) => /has the condition B twice/.test(text)));
+  assert.ok(!texts.some((text) => /has the condition A twice/.test(text)));
+});
+
+test("Writes of an idle time are those of the last step", () => {
+  const states = [[gadget, service], [gadget, service]];
+  const found = only(
+    clean(run([create], states, idle(1_000)), "apply", "apply"),
+  );
+  assert.equal(found.step, 1);
+});

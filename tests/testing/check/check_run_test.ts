@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import { runScenario } from "../../../testing/check/check_run.ts";
+import { operatorSource } from "../../../testing/check/operator_source.ts";
+import type { Perturbation } from "../../../testing/check/plan.ts";
+import {
+  notesOf,
+  type RunRecord,
+  writesOf,
+  writeText,
+} from "../../../testing/check/run_record.ts";
+import type { CheckStep } from "../../../testing/check/workload.ts";
+import type { CheckOptions } from "../../../testing/check_options.ts";
+
+const map = (data: Record<string, string>, name = "a") => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { namespace: "default", name },
+  data,
+});
+
+/** Runs an operator that copies ConfigMaps to Secrets, and keeps them so. */
+async function copied(
+  steps: readonly CheckStep[],
+  { plan = [], keeps = true, ...more }: {
+    readonly plan?: readonly Perturbation[];
+    /** Whether it restores a Secret that others change. */
+    readonly keeps?: boolean;
+    readonly invariants?: CheckOptions["invariants"];
+    readonly idle?: number;
+    readonly reconcile?: (number: number) => Promise<unknown>;
+  } = {},
+): Promise<RunRecord> {
+  let runs = 0;
+  const { reconcile, ...setup } = more;
+  const source = await operatorSource((given) => {
+    const operator = new Operator(given);
+    operator.register(ConfigMap, {
+      async reconcile({ metadata, data }, ctx) {
+        const { name, namespace } = metadata;
+        if (name.endsWith(".crt")) return;
+        await reconcile?.(++runs);
+        const wanted = { metadata: { name, namespace }, stringData: data };
+        if (keeps) await ctx.apply(Secret, wanted);
+        else await ctx.client.create(Secret, wanted).catch(() => {});
+      },
+    }, keeps ? { owns: [Secret] } : {});
+    return operator;
+  });
+  return await runScenario({ name: "life", steps, known: 0 }, plan, {
+    source,
+    seed: 1,
+    simulate: false,
+    ...setup,
+  });
+}
+
+const DATA = { text: "a", number: "12" };
+
+test("Custom invariants that do not hold are noted once, with their step", async () => {
+  const seen: unknown[] = [];
+  const { violations } = await copied([
+    { apply: map(DATA) },
+    { apply: map({ ...DATA, text: "b" }) },
+  ], {
+    invariants: {
+      always: {
+        "No Secret": ({ list }) => list("Secret").length === 0,
+        "It holds": ({ list }) => list("Secret").length < 2,
+        "It fails": () => {
+          throw new Error("broken");
+        },
+      },
+      eventually: {
+        "Two": ({ list }) =>
+          list("ConfigMap").some((one) =>
+              JSON.stringify(one).includes('"text":"b"')
+            )
+            ? "there is b"
+            : undefined,
+        "No Secret": ({ list }) => void seen.push(list("Secret").length),
+      },
+    },
+  });
+  const start = "a custom invariant does not hold: ";
+  assert.deepEqual(
+    violations.map(({ oracle, text, step }) => [
+      oracle,
+      text.slice(start.length),
+      step,
+    ]).toSorted(),
+    [
+      ["always:It fails", "It fails: broken", 0],
+      ["always:No Secret", "No Secret", 0],
+      ["eventually:Two", "Two: there is b", 1],
+    ],
+  );
+  assert.deepEqual(seen.slice(-2), [1, 1]);
+});
+
+test("A step that the server refuses is no error, and is followed by the next", async () => {
+  const refused = {
+    ...map({}),
+    metadata: { name: "A_B", namespace: "default" },
+  };
+  const { steps } = await copied([
+    { apply: refused },
+    { delete: map({}, "missing") },
+    { apply: map(DATA) },
+  ]);
+  assert.deepEqual(steps.map(({ quiet }) => quiet), [true, true, true]);
+  assert.ok(
+    steps[2]?.objects.some(({ kind }) => kind === "Secret"),
+  );
+});
+
+const BUDGET = {
+  apiVersion: "policy/v1",
+  kind: "PodDisruptionBudget",
+  metadata: { namespace: "default", name: "a" },
+  spec: { minAvailable: 1, selector: { matchLabels: { app: "web" } } },
+};
+
+for (
+  const [field, value, given] of [
+    ["data/text", "a-x", map(DATA)],
+    ["data/number", "13", map(DATA)],
+    ["immutable", true, { ...map(DATA), immutable: false }],
+    ["spec/minAvailable", 2, BUDGET],
+    ["metadata/labels/app", "web-x", {
+      ...map(DATA),
+      metadata: { ...map({}).metadata, labels: { app: "web" } },
+    }],
+    // There is no such field to change.
+    ["data/none", undefined, map(DATA)],
+  ] as const
+) {
+  test(`Someone else changes the field ${field} to another value`, async () => {
+    const { apiVersion, kind } = given;
+    const target = { apiVersion, kind, namespace: "default", name: "a" };
+    // Another object comes before it.
+    const { steps } = await copied([
+      { apply: map({}, "0") },
+      { apply: given },
+    ], { keeps: false, plan: [{ do: "edit", step: 1, ...target, field }] });
+    const valueIn = (object: unknown) =>
+      field.split("/").reduce<unknown>(
+        (inner, part) => Object(inner)[part],
+        object,
+      );
+    const changed = steps[1]?.objects.find((one) =>
+      one["kind"] === kind && Object(one["metadata"])["name"] === "a"
+    );
+    assert.deepEqual(valueIn(changed), value);
+    const other = steps[1]?.objects.find((one) =>
+      one["kind"] === "ConfigMap" && Object(one["metadata"])["name"] === "0"
+    );
+    assert.equal(valueIn(other), undefined);
+  });
+}
+
+test("Someone else deletes an object after its step, which the operator restores", async () => {
+  const target = { apiVersion: "v1", namespace: "default", name: "a" };
+  const record = await copied(
+    [{ apply: map(DATA) }, { apply: map({ ...DATA, text: "b" }) }],
+    { plan: [{ do: "delete", step: 1, kind: "Secret", ...target }] },
+  );
+  assert.deepEqual(
+    notesOf(record, "disturbance").map(({ text, step }) => `${step} ${text}`),
+    ["1 someone else: DELETED Secret default/a"],
+  );
+  const created = writesOf(record).filter(({ effect }) => effect === "created");
+  assert.deepEqual(created.map((one) => `${one.step} ${writeText(one)}`), [
+    "0 apply Secret default/a",
+    "1 apply Secret default/a",
+  ]);
+});
+
+test("Idle time is that at the end, and counts the writes of an operator", async () => {
+  const record = await copied([{ apply: map(DATA) }], { idle: 3_600_000 });
+  assert.deepEqual(record.idle, { duration: 3_600_000, writes: 0 });
+  assert.deepEqual(record.steps.map(({ text, writes }) => [text, writes]), [
+    ["apply ConfigMap default/a", 1],
+  ]);
+});
+
+test("A failed run, and the requests of a run, are in its trace", async () => {
+  const record = await copied([{ apply: map(DATA) }], {
+    async reconcile(number) {
+      if (number === 1) throw new Error("first\nsecond");
+      await fetch("http://none.test/", {
+        method: "POST",
+        body: "x".repeat(300),
+      })
+        .catch(() => {});
+    },
+  });
+  assert.deepEqual(notesOf(record, "failed").map(({ text }) => text), [
+    "default/a: Error: first",
+  ]);
+  const [call] = notesOf(record, "external");
+  assert.equal(call?.text, `POST http://none.test/ ${"x".repeat(200)}`);
+  assert.equal(call.body?.length, 300);
+  assert.deepEqual(record.unanswered, ["POST http://none.test/"]);
+});

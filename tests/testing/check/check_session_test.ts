@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import {
+  CheckSession,
+  type Exploration,
+  type Job,
+  type Judgement,
+  type SessionOptions,
+} from "../../../testing/check/check_session.ts";
+import type { Perturbation } from "../../../testing/check/plan.ts";
+import type { RunRecord } from "../../../testing/check/run_record.ts";
+import type { CheckStep, Scenario } from "../../../testing/check/workload.ts";
+
+const map = (text: string, name = "a") => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { namespace: "default", name },
+  data: { text },
+});
+
+function life(...steps: readonly CheckStep[]): Scenario {
+  return { name: "life", steps, known: 0 };
+}
+const [a, b] = [{ apply: map("a") }, { apply: map("b") }];
+
+/** Session of an operator that copies ConfigMaps to Secrets. */
+async function session(
+  { elects = false, keeps = false, ...options }: Partial<SessionOptions> & {
+    readonly elects?: boolean;
+    /** Whether it leaves a Secret as it was first. */
+    readonly keeps?: boolean;
+  } = {},
+): Promise<CheckSession> {
+  return await CheckSession.open({
+    operator(given) {
+      const leaderElection = { name: "copies", namespace: "default" };
+      const operator = new Operator({
+        ...given,
+        ...elects && { leaderElection },
+      });
+      operator.register(ConfigMap, {
+        async reconcile({ metadata, data }, ctx) {
+          const { name, namespace } = metadata;
+          if (name.endsWith(".crt")) return;
+          const key = { name, namespace };
+          if (keeps && await ctx.client.find(Secret, key)) return;
+          await ctx.apply(Secret, { metadata: key, stringData: data });
+        },
+      }, { owns: [Secret] });
+      return operator;
+    },
+    seed: 1,
+    simulate: false,
+    ...options,
+  });
+}
+
+async function run<Result>(
+  of: CheckSession,
+  job: Job,
+): Promise<Result> {
+  return await of.run(job) as Result;
+}
+
+test("A session keeps its last eight reference runs by seed and steps", async () => {
+  const of = await session();
+  const reference = (scenario: Scenario, seed?: number) =>
+    run<RunRecord>(of, {
+      do: "reference",
+      scenario,
+      ...seed !== undefined && { seed },
+    });
+  const first = await reference(life(a));
+  assert.equal(await reference(life(a)), first);
+  assert.notEqual(await reference(life(a), 2), first);
+  assert.notEqual(await reference(life(b)), first);
+  for (let seed = 3; seed < 8; seed++) await reference(life(a), seed);
+  assert.equal(await reference(life(a)), first);
+  await reference(life(a), 8);
+  assert.notEqual(await reference(life(a)), first);
+});
+
+test("The seed of a reference run determines the UIDs of its objects", async () => {
+  const of = await session();
+  const uids = async (seed?: number) => {
+    const { steps } = await of.reference(life(a), seed);
+    return JSON.stringify(
+      steps[0]?.objects.map((one) => Object(one["metadata"])["uid"]),
+    );
+  };
+  assert.equal(await uids(), await uids(1));
+  assert.notEqual(await uids(1), await uids(2));
+});
+
+test("A reference run is idle for a day, an hour, or ten minutes of a leader", async () => {
+  const idle = async (elects: boolean, name: string) => {
+    const of = await session({ elects });
+    const { idle } = await of.reference({ ...life(a), name });
+    return idle.duration;
+  };
+  assert.equal(await idle(false, "life"), 86_400_000);
+  assert.equal(await idle(false, "workload"), 86_400_000);
+  assert.equal(await idle(false, "change-data"), 3_600_000);
+  assert.equal(await idle(true, "life"), 600_000);
+});
+
+test("Undisturbed runs are judged alone, and by the state of another path", async () => {
+  const of = await session({ keeps: true });
+  const direct = {
+    ...life(b),
+    name: "direct",
+    sameAs: { scenario: "change", step: 1 },
+  };
+  const other = { ...life(a, b), name: "change" };
+  const clean = async (more: object) =>
+    (await run<Judgement>(of, {
+      do: "clean",
+      scenario: direct,
+      masked: [],
+      ...more,
+    })).violations.map(({ oracle }) => oracle);
+  assert.deepEqual(await clean({}), []);
+  assert.deepEqual(await clean({ other }), ["path"]);
+  const masked = ["Secret .data.text"];
+  assert.deepEqual(await clean({ other, masked }), []);
+});
+
+test("A judgement names the write, the event or the object of its plan", async () => {
+  const of = await session({
+    invariants: { always: { "Nothing exists": () => false } },
+  });
+  const target = { apiVersion: "v1", namespace: "default", name: "a" };
+  const disturbed = async (...perturbations: readonly Perturbation[]) => {
+    const job = { do: "plan", scenario: life(a), perturbations } as const;
+    const found = await run<Judgement>(of, { ...job, masked: [] });
+    assert.notEqual(found.sequence, "");
+    assert.match(found.mermaid, /^sequenceDiagram/);
+    return found.disturbed;
+  };
+  const lost = { do: "lost", write: 1 };
+  assert.deepEqual(await disturbed(lost), ["apply Secret default/a"]);
+  const deletion = { do: "delete", step: 0, kind: "Secret", ...target };
+  assert.deepEqual(await disturbed(deletion), ["delete Secret default/a"]);
+  const [event, ...others] = await disturbed({ do: "cut", event: 1 });
+  assert.match(event ?? "", /^event ADDED ConfigMap /);
+  assert.deepEqual(others, []);
+  assert.deepEqual(await disturbed({ do: "late" }), []);
+  // A schedule with a kill names the write of the kill.
+  assert.deepEqual(await disturbed({ do: "schedule", choices: "a" }), []);
+});
+
+test("A judgement without violations has no sequence", async () => {
+  const of = await session();
+  const perturbations = [{ do: "lost", write: 1 }];
+  const { cpu, ...rest } = await run<Judgement>(of, {
+    do: "plan",
+    scenario: life(a),
+    perturbations,
+    masked: [],
+  });
+  assert.ok(cpu > 0);
+  assert.deepEqual(rest, {
+    violations: [],
+    sequence: "",
+    mermaid: "",
+    disturbed: [],
+  });
+});
+
+test("A search that has no time left is not complete", async () => {
+  const of = await session();
+  const explore = (limit: number) =>
+    run<Exploration>(of, {
+      do: "explore",
+      scenario: life(a),
+      masked: [],
+      limit,
+    });
+  const none = await explore(-1);
+  assert.deepEqual([none.runs, none.complete], [0, false]);
+  const all = await explore(60_000);
+  assert.equal(all.complete, true);
+  assert.deepEqual(all.found, []);
+  assert.ok(all.runs > 1);
+});
