@@ -191,13 +191,11 @@ function* stalePlans(
   { steps }: RunRecord,
   writes: readonly TracedWrite[],
 ): Generator<Candidate> {
-  for (const [step, { revision, writes: write }] of steps.entries()) {
-    if (write === 0) continue;
+  for (const [step, { writes: write }] of steps.entries()) {
     if (step < scenario.known || scenario.steps[step]?.settle === false) {
       continue;
     }
     for (const [past, older] of steps.slice(0, step).entries()) {
-      if (older.revision >= revision) continue;
       // Without a write since then the older state leads to the same decisions.
       const since = writes.some((write) =>
         write.step > past && write.step <= step && write.effect !== "nothing"

@@ -572,3 +572,31 @@ test("Deliveries are told apart by their type, and are counted by step", () => {
   const idle = run([write("apply Secret a", { effect: "nothing" })], [[]]);
   assert.equal(derivePlans(one, idle).pruned, 3);
 });
+
+test("Plans of one situation are left out, of a leader and of a delivery, too", () => {
+  const seen = new Set<string>();
+  const [added, changed] = [
+    event("ADDED Gadget a"),
+    event("MODIFIED Gadget a"),
+  ];
+  const trace = [added, changed, write("create ConfigMap a")];
+  const options = { seen, elects: true };
+  const plans = (...trace: Parameters<typeof run>[0]) =>
+    derivePlans(one, run(trace, [[]]), options).plans.map(planText);
+  assert.ok(plans(...trace).includes("life/leader:write=1"));
+  assert.deepEqual(plans(changed, write("create ConfigMap a")), []);
+});
+
+test("An older state is not shown before the write that it would change", () => {
+  const three = scenario("apply", "apply", "apply");
+  const late = write("patch ConfigMap a", { step: 2 });
+  const change = (step: number) => event("MODIFIED Gadget a", { step });
+  assert.deepEqual(
+    plansOf(
+      "stale",
+      three,
+      run([...created, change(1), change(2), late], [...both, both[0]!]),
+    ),
+    ["stale:write=3,revision=5,ms=60000", "stale:write=3,revision=6,ms=60000"],
+  );
+});
