@@ -121,6 +121,20 @@ test("kindFromCrd refuses versions that are missing, or not served", () => {
     () => kindFromCrd({ ...manifest, spec: { ...spec, versions: [null] } }),
     /^TypeError: Cannot read a kind: it must be a CustomResourceDefinition/,
   );
+  assert.throws(
+    () =>
+      kindFromCrd({
+        ...manifest,
+        spec: { ...spec, versions: [...spec.versions, null] },
+      }),
+    /^TypeError: Cannot read a kind: it must be a CustomResourceDefinition/,
+  );
+  for (const wrong of [{ scope: "World" }, { group: 1 }]) {
+    assert.throws(
+      () => kindFromCrd({ ...manifest, spec: { ...spec, ...wrong } }),
+      /kindFromCrd\(\)/,
+    );
+  }
   const versions = spec.versions.map((one) => ({ ...one, served: false }));
   assert.throws(
     () => kindFromCrd({ ...manifest, spec: { ...spec, versions } }),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
 import { untyped } from "../../core/api/kind.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
 import { operatorAccess, roleAccess } from "../../testing/operator_access.ts";
 
 const kind = (group: string, kind: string) =>
@@ -158,4 +160,18 @@ test("operatorAccess gives no right over the status of built-in kinds", () => {
     `pods ${WATCH} in all`,
     EVENTS,
   ]);
+});
+
+test("operatorAccess gives no right over a status that a kind does not define", () => {
+  const names = { group: "a.example", version: "v1", spec: z.object({}) };
+  const settings = { usesFinalizer: false, install: false };
+  const statusOf = (kind: Controller["kind"]) =>
+    accessOf({ kind, settings } as Partial<Controller>)
+      .filter((text) => text.includes("/status"));
+  assert.deepEqual(statusOf(defineKind({ ...names, kind: "Boat" })), []);
+  const status = z.object({});
+  assert.equal(
+    statusOf(defineKind({ ...names, kind: "Boat", status })).length,
+    1,
+  );
 });

@@ -164,3 +164,21 @@ test("A watch of one object of another kind than definitions lasts", async () =>
   const one = "watch=1&fieldSelector=metadata.name%3Da";
   assert.equal(await isQuietDuring(`/api/v1/configmaps?${one}`), true);
 });
+
+test("A quiet transport cancels and closes what it sends through", async () => {
+  const done: string[] = [];
+  const note = (text: string) => Promise.resolve(void done.push(text));
+  const transport = new QuietTransport({
+    send: () =>
+      Promise.resolve({
+        status: 200,
+        headers: {},
+        body: (async function* () {})(),
+        cancel: () => note("cancel"),
+      }),
+    close: () => note("close"),
+  });
+  await (await transport.send(PODS)).cancel();
+  await transport.close();
+  assert.deepEqual(done, ["cancel", "close"]);
+});

@@ -32,7 +32,7 @@ test("an operator runs with the rights that its manifests have", async () => {
             seen.push(error.message);
           });
         },
-      });
+      }, { owns: [{ group: "", version: "v1", kind: "Secret" }] });
       return operator;
     },
   }, async (kit) => {

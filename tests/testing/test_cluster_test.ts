@@ -7,7 +7,7 @@ import type {
   HttpRequest,
   StreamRequest,
 } from "../../core/client/transport/transport.ts";
-import { ConfigMap, Namespace, Pod } from "../../core/kinds/mod.ts";
+import { ConfigMap, Deployment, Namespace, Pod } from "../../core/kinds/mod.ts";
 import { ActingTransport } from "../../testing/acting_transport.ts";
 import {
   TestCluster,
@@ -203,12 +203,30 @@ test("a rule for several refused requests is logged once", () =>
     async (kit) => {
       const { operatorClient, namespace } = kit;
       for (const name of ["a", "b"]) {
-        await assert.rejects(operatorClient.get(Pod, { namespace, name }));
+        const metadata = { namespace, name };
+        await assert.rejects(operatorClient.get(Pod, metadata));
+        await assert.rejects(operatorClient.get(Deployment, metadata));
+        const spec = { containers: [{ name: "main", image: "a" }] };
+        await assert.rejects(operatorClient.apply(Pod, { metadata, spec }));
       }
-      const rule = '{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}';
-      assert.equal(kit.log.split(rule).length, 2, kit.log);
+      for (
+        const rule of [
+          '{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}',
+          '{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}',
+          '{"apiGroups":[""],"resources":["pods"],"verbs":["patch","create"]}',
+        ]
+      ) assert.equal(kit.log.split(rule).length, 2, kit.log);
     },
   )());
+
+test("the clients of a test cluster do not retry in real time", () =>
+  withTestCluster(virtual(), async ({ client, operatorClient, faults }) => {
+    for (const one of [client, operatorClient]) {
+      faults.add({ effect: { status: 503 }, count: 1 });
+      await assert.rejects(one.list(ConfigMap), { status: 503 });
+      await one.list(ConfigMap);
+    }
+  })());
 
 test("a rule without verbs is refused", async () => {
   const rights = [{ resources: ["pods"] }] as never as NonNullable<
@@ -415,7 +433,8 @@ test("an operator may use a virtual clock while it starts", async () => {
     operator: () => operator,
   });
   await kit.stop();
-  assert.ok(clock.now() >= 1_000);
+  // What takes real time, such as the first import of modules, takes little.
+  assert.ok(clock.now() >= 1_000 && clock.now() < 15_000, `${clock.now()} ms`);
 });
 
 test("the log of a cluster has the time of its clock", async () => {
@@ -424,4 +443,11 @@ test("the log of a cluster has the time of its clock", async () => {
   kit.logger.info("Begun");
   assert.match(kit.log, /2030-01-01T.*Begun/);
   await kit.stop();
+});
+
+test("withTestCluster() refuses a body that is no function", () => {
+  assert.throws(
+    () => withTestCluster(virtual(), undefined as never),
+    /^TypeError: .*withTestCluster\(\)/,
+  );
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TestCluster } from "../../testing/test_cluster.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { inTime } from "../support/in_time.ts";
 
 test("A condition that never holds ends the wait after seconds", async () => {
   const cluster = await TestCluster.start({ clock: new VirtualClock() });
@@ -40,6 +41,11 @@ test("A promise that takes longer than an hour completes within its limit", asyn
       cluster.complete(restart()),
       /not settled within 1h, set another limit with \{ within \}[^]*The log/,
     );
+    // A later promise completes.
+    const timer = new Promise<void>((resolve) =>
+      void clock.setTimer(resolve, 2 * 3_600_000)
+    );
+    await inTime("it completes", cluster.complete(timer, { within: "3h" }));
   } finally {
     await cluster.stop();
   }
@@ -57,9 +63,15 @@ test("Misspelt limits and objects without a kind are refused", async () => {
       cluster.complete(Promise.resolve(), misspelt),
       /complete\(\): there is no option "timeout", only within/,
     );
+    for (const more of [{}, { kind: "Pod" }, { apiVersion: "v1" }]) {
+      await assert.rejects(
+        cluster.apply({ ...more, metadata: { name: "a" } } as never),
+        /"apiVersion" and "kind" must be set: received one with .*metadata/,
+      );
+    }
     await assert.rejects(
-      cluster.apply({ metadata: { name: "a" } } as never),
-      /"apiVersion" and "kind" must be set: received one with metadata/,
+      cluster.apply(null as never),
+      /^TypeError: .*apply\(\).*"object" must be an object/,
     );
   } finally {
     await cluster.stop();

@@ -302,15 +302,38 @@ test("VirtualClock fires as many timers in one call as it allows", async () => {
 test("VirtualClock has no timer that has fired, whose cancellation does nothing", async () => {
   const clock = new VirtualClock();
   let pending: number | undefined;
-  const first = clock.setTimer(
-    () => void (pending = clock.pendingTimers),
-    1,
+  const fired: number[] = [];
+  const [first, second] = [1, 2, 3, 4].map((delay) =>
+    clock.setTimer(() => {
+      pending ??= clock.pendingTimers;
+      fired.push(delay);
+    }, delay)
   );
+  await clock.advance(1);
+  assert.equal(pending, 3);
+  for (const timer of [first, second, second]) timer?.cancel();
+  await clock.advance(3);
+  assert.deepEqual(fired, [1, 3, 4]);
+});
+
+test("VirtualClock stops between two timers that are due together", async () => {
+  const clock = new VirtualClock();
   let fired = 0;
-  clock.setTimer(() => void fired++, 2);
-  await clock.advance(1);
-  assert.equal(pending, 1);
-  first.cancel();
-  await clock.advance(1);
+  for (let timer = 0; timer < 2; timer++) clock.setTimer(() => fired++, 5);
+  await clock.runUntil(() => fired === 1);
   assert.equal(fired, 1);
+});
+
+test("VirtualClock stands still for turns after the import of a module", async () => {
+  const clock = new VirtualClock();
+  const slow = async () => {
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+  };
+  let ended: number | undefined;
+  void loadModule(slow()).then(async () => {
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    ended = clock.now();
+  });
+  await clock.advance(1_000);
+  assert.equal(ended, 0);
 });

@@ -83,9 +83,11 @@ test("An operator is killed once in a run, in two ways", () => {
   for (
     const [choice, how] of [[1, "unanswered"], [2, "before"]] as const
   ) {
-    const one = explorer({ forced: [choice], graph: new ScheduleGraph() });
+    const graph = new ScheduleGraph();
+    const one = explorer({ forced: [choice], graph });
     assert.equal(one.crash("patch a"), how);
     assert.equal(one.crash("patch b"), undefined);
+    assert.deepEqual(graph.waiting, [[]]);
     assert.equal(one.choices, ["", "b", "c"][choice]);
   }
 });
@@ -229,4 +231,14 @@ test("After a rest the order of earlier requests makes no other state", () => {
   // A request that failed is made again.
   const failed = request({ verb: "list", changed: false, code: 500 });
   assert.equal(rested(get, failed)([get]), true);
+});
+
+test("An operator that was killed is in another state than one that may be", () => {
+  const graph = new ScheduleGraph();
+  const two = actions("a", "b");
+  explorer({ graph }).order(two, two);
+  const killed = explorer({ graph, forced: [1] });
+  assert.equal(killed.crash("patch a"), "unanswered");
+  killed.order(two, two);
+  assert.equal(killed.isKnown, false);
 });

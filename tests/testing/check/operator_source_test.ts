@@ -3,7 +3,16 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { shownPath } from "../../../testing/check/operator_source.ts";
+import { z } from "zod";
+import { untyped } from "../../../core/api/kind.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { development } from "../../../core/operator/development.ts";
+import { Operator, watch } from "../../../mod.ts";
+import {
+  isDefinitionOf,
+  operatorSource,
+  shownPath,
+} from "../../../testing/check/operator_source.ts";
 
 test("shownPath gives a path that a shell reads as one word", () => {
   const here = process.cwd();
@@ -15,4 +24,51 @@ test("shownPath gives a path that a shell reads as one word", () => {
     ["/other/it's.ts", "'/other/it'\\''s.ts'"],
   ] as const;
   for (const [given, shown] of cases) assert.equal(shownPath(given), shown);
+});
+
+const names = { version: "v1", spec: z.object({}) };
+const Boat = defineKind({ ...names, group: "a.io", kind: "Boat" });
+const Seen = defineKind({ ...names, group: "a.io", kind: "Seen" });
+const Given = defineKind({ ...names, group: "a.io", kind: "Given" });
+
+test("operatorSource has the kinds that an operator defines, or is given", async () => {
+  const other = untyped({ group: "b.io", version: "v1", kind: "Pod" });
+  const source = await operatorSource((options) => {
+    const operator = new Operator(options);
+    operator.register(Boat, { reconcile() {} }, {
+      sources: [watch(Seen, { readOnly: true, references: () => [] })],
+    });
+    operator.register(other, { reconcile() {} });
+    return operator;
+  }, { kinds: [Given] });
+  assert.deepEqual(source.kinds.map(({ kind }) => kind).toSorted(), [
+    "Boat",
+    "Given",
+    "Seen",
+  ]);
+  // The built-in Pod is of another group.
+  assert.deepEqual(source.unserved.map(({ group }) => group), ["b.io"]);
+  assert.equal(source.kindOf("a.io", "boats"), "Boat");
+  assert.equal(source.kindOf("", "pods"), "Pod");
+  assert.equal(source.kindOf("b.io", "others"), "others");
+});
+
+test("operatorSource leaves fetch and the development mode as they were", async () => {
+  const { fetch } = globalThis;
+  const file = new URL("fixtures/copier.ts", import.meta.url);
+  await operatorSource(file);
+  assert.equal(globalThis.fetch, fetch);
+  assert.equal(development(), undefined);
+});
+
+test("isDefinitionOf compares the kind of an object, the group and the name", () => {
+  const definition = (group: string, kind: string) => ({
+    kind: "CustomResourceDefinition",
+    spec: { group, names: { kind } },
+  });
+  assert.equal(isDefinitionOf(definition("a.io", "Boat"), Boat), true);
+  assert.equal(isDefinitionOf(definition("b.io", "Boat"), Boat), false);
+  assert.equal(isDefinitionOf(definition("a.io", "Ship"), Boat), false);
+  const other = { ...definition("a.io", "Boat"), kind: "Pod" };
+  assert.equal(isDefinitionOf(other, Boat), false);
 });

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import type { JsonObject } from "../../../core/patch/json_value.ts";
+import { exampleObjects } from "../../../testing/check/examples.ts";
+import type { OperatorSource } from "../../../testing/check/operator_source.ts";
+
+const names = { group: "a.io", version: "v1" };
+const spec = z.object({ size: z.int().optional() });
+const Boat = defineKind({ ...names, kind: "Boat", spec });
+const Sea = defineKind({ ...names, kind: "Sea", spec, scope: "Cluster" });
+const source = {
+  kinds: [Boat, Sea],
+  primaries: [Boat],
+} as object as OperatorSource;
+
+/** Examples of a check, by the objects that its server accepts. */
+async function examples(
+  given: readonly JsonObject[] | undefined,
+  accepts: (object: JsonObject) => boolean = () => true,
+): Promise<readonly JsonObject[]> {
+  return await exampleObjects({
+    given,
+    source,
+    server: {
+      accepts: (object) => Promise.resolve(accepts(object)),
+      close: () => Promise.resolve(),
+    },
+  });
+}
+
+test("Examples without a namespace are in default, if they are in any", async () => {
+  const placed = async (kind: string, namespace?: string) => {
+    const metadata = { name: "a", ...namespace !== undefined && { namespace } };
+    const [found] = await examples([{ apiVersion: "v1", kind, metadata }]);
+    return Object(found?.["metadata"])["namespace"];
+  };
+  assert.equal(await placed("Boat"), "default");
+  assert.equal(await placed("Boat", "docks"), "docks");
+  assert.equal(await placed("ConfigMap"), "default");
+  assert.equal(await placed("Sea"), undefined);
+  assert.equal(await placed("ClusterRole"), undefined);
+});
+
+test("An example is made of each primary kind, the first that is accepted", async () => {
+  const tried: JsonObject[] = [];
+  for (const given of [undefined, []]) {
+    const found = await examples(given);
+    assert.deepEqual(found.map(({ kind }) => kind), ["Boat"]);
+  }
+  const [second] = await examples(undefined, (object) => {
+    tried.push(object);
+    return tried.length === 2;
+  });
+  assert.equal(second, tried[1]);
+  assert.deepEqual(await examples(undefined, () => false), []);
+});
