@@ -205,7 +205,6 @@ class Check {
     const all = await this.#scenarios(
       first.source,
       objects?.filter((one) =>
-        !definitions.includes(one) ||
         !first.source.kinds.some((kind) => isDefinitionOf(one, kind))
       ),
     );

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import {
@@ -15,7 +18,9 @@ import type {
 import type { Violation } from "../../../testing/check/oracles.ts";
 import type { RunRecord } from "../../../testing/check/run_record.ts";
 import type { CheckReport } from "../../../testing/check_options.ts";
-import { checkedObject, run, write } from "./check_case.ts";
+import type { Scenario } from "../../../testing/check/workload.ts";
+import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
+import { checkedObject, event, run, write } from "./check_case.ts";
 
 type PlanJob = Extract<Job, { do: "plan" }>;
 
@@ -358,5 +363,143 @@ test("An exhaustive check takes scenarios of up to eight writes", async () => {
   await assert.rejects(
     check(writes(9), { exhaustive: true }),
     /more than 8 writes or 2 objects/,
+  );
+});
+
+test("Plans of events come after those of writes in the findings", async () => {
+  const { report } = await check({
+    reference: () =>
+      run([event("ADDED Secret a"), write("create Secret a")], [[]]),
+    plan: (_, kind) => judgement(kind),
+  }, { only: ["cut", "throttle"] });
+  assert.deepEqual(report.findings.map(({ title }) => title), [
+    "throttle",
+    "cut",
+  ]);
+});
+
+test("A finding of several disturbances says each", async () => {
+  const { report } = await check({ plan: () => judgement("gone") }, {
+    replay: "workload/lost:write=1+late",
+  });
+  assert.equal(
+    report.findings[0]?.disturbance,
+    "the answer of a write is lost; then pods become ready late",
+  );
+});
+
+test("A check starts no plan that its budget has no time for", async () => {
+  const own = Object.getOwnPropertyDescriptor(performance, "now");
+  let now = 0;
+  Object.defineProperty(performance, "now", {
+    configurable: true,
+    value: () => now,
+  });
+  // Each run takes a tenth of the time.
+  const step = <T>(answer: T) => {
+    now += 100;
+    return answer;
+  };
+  try {
+    const { kinds, report } = await check({
+      reference: () => step(REFERENCE),
+      plan: () => step(judgement()),
+    }, { budget: "1s" });
+    assert.equal(now, 1_000);
+    assert.equal(kinds.length, 8);
+    assert.equal(report.plans, 8);
+    now = 0;
+    const short = await check({
+      reference: () => step(REFERENCE),
+      plan: () => step(judgement()),
+    }, { budget: "900ms" });
+    assert.equal(short.report.plans, 7);
+    assert.equal(now, 900);
+  } finally {
+    // On Bun the function is the object's own.
+    if (own === undefined) Reflect.deleteProperty(performance, "now");
+    else Object.defineProperty(performance, "now", own);
+  }
+});
+
+const Boat = defineKind({
+  group: "test.coracle.dev",
+  version: "v1",
+  kind: "Boat",
+  spec: z.object({ size: z.int().min(1).max(3), name: z.string() }),
+});
+const BOATS: Partial<EngineOptions> = {
+  operator(given) {
+    const operator = new Operator(given);
+    operator.register(Boat, { reconcile() {} });
+    return operator;
+  },
+  workload: undefined,
+  examples: [{
+    apiVersion: "test.coracle.dev/v1",
+    kind: "Boat",
+    metadata: { name: "a" },
+    spec: { size: 1, name: "one" },
+  } as UntypedObject],
+};
+const made = (job: { readonly scenario: Scenario }) =>
+  run(
+    [write("create Secret a", { step: job.scenario.known })],
+    job.scenario.steps.map(() => []),
+  );
+
+test("Scenarios that lead to the state of another are compared, without plans", async () => {
+  const { jobs, kinds, report } = await check({ reference: made }, BOATS);
+  const compared = jobs.flatMap((job) =>
+    job.do === "clean" && job.scenario.sameAs !== undefined ? [job] : []
+  );
+  assert.ok(compared.length > 0);
+  for (const { scenario, other } of compared) {
+    assert.equal(other?.name, scenario.sameAs?.scenario);
+  }
+  const planned = jobs.flatMap((job) => job.do === "plan" ? [job] : []);
+  assert.ok(planned.every(({ scenario }) => scenario.sameAs === undefined));
+  // The same write is planned in one of the scenarios.
+  assert.equal(kinds.filter((kind) => kind === "crash").length, 3);
+  assert.ok(report.coverage.pruned > 0);
+  assert.equal(report.coverage.notRun, 0);
+});
+
+test("A search is complete if that of each scenario is, and shares the time", async () => {
+  const limits: number[] = [];
+  const { jobs, report } = await check({
+    reference: made,
+    explore: ({ limit }) => ({
+      schedules: 1,
+      runs: 1,
+      states: 1,
+      complete: limits.push(limit) > 1,
+      found: [],
+      cpu: 0,
+    }),
+  }, { ...BOATS, exhaustive: true, budget: "1m" });
+  assert.ok(limits.length > 1);
+  assert.ok(limits.every((limit) => limit <= 60_000));
+  assert.ok(limits[0]! < 60_000 / limits.length + 1);
+  assert.equal(report.coverage.exhaustive?.complete, false);
+  assert.ok(
+    jobs.every((job) =>
+      job.do !== "explore" || job.scenario.sameAs === undefined
+    ),
+  );
+});
+
+test("The options of a file beside an operator are checked", async () => {
+  const folder = temporaryFolder();
+  const library = new URL("../../../mod.ts", import.meta.url);
+  const operator = writeText(
+    folder,
+    "op.mjs",
+    `import { Operator } from "${library}";\nexport default new Operator();\n`,
+  );
+  writeText(folder, "op.check.mjs", "export default { workload: 1 };\n");
+  await assert.rejects(
+    check({}, { operator, workload: undefined }),
+    /op\.check\.mjs.*"workload" must be/,
   );
 });

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Duration } from "../../../core/api/duration.ts";
+import { noUpdate } from "../../../core/controller/result.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { runScenario } from "../../../testing/check/check_run.ts";
@@ -24,12 +26,15 @@ const map = (data: Record<string, string>, name = "a") => ({
 /** Runs an operator that copies ConfigMaps to Secrets, and keeps them so. */
 async function copied(
   steps: readonly CheckStep[],
-  { plan = [], keeps = true, ...more }: {
+  { plan = [], keeps = true, every, ...more }: {
     readonly plan?: readonly Perturbation[];
     /** Whether it restores a Secret that others change. */
     readonly keeps?: boolean;
     readonly invariants?: CheckOptions["invariants"];
     readonly idle?: number;
+    readonly externals?: CheckOptions["externals"];
+    /** Period in which it changes the Secret. */
+    readonly every?: Duration;
     readonly reconcile?: (number: number) => Promise<unknown>;
   } = {},
 ): Promise<RunRecord> {
@@ -40,11 +45,16 @@ async function copied(
     operator.register(ConfigMap, {
       async reconcile({ metadata, data }, ctx) {
         const { name, namespace } = metadata;
-        if (name.endsWith(".crt")) return;
+        if (name.endsWith(".crt")) return undefined;
         await reconcile?.(++runs);
-        const wanted = { metadata: { name, namespace }, stringData: data };
+        const at = every === undefined ? {} : { at: `${ctx.clock.now()}` };
+        const stringData = { ...data, ...at };
+        const wanted = { metadata: { name, namespace }, stringData };
         if (keeps) await ctx.apply(Secret, wanted);
         else await ctx.client.create(Secret, wanted).catch(() => {});
+        return every === undefined
+          ? undefined
+          : noUpdate().rescheduleAfter(every);
       },
     }, keeps ? { owns: [Secret] } : {});
     return operator;
@@ -69,6 +79,8 @@ test("Custom invariants that do not hold are noted once, with their step", async
       always: {
         "No Secret": ({ list }) => list("Secret").length === 0,
         "It holds": ({ list }) => list("Secret").length < 2,
+        "No b": ({ list }) =>
+          !JSON.stringify(list("ConfigMap")).includes('"text":"b"'),
         "It fails": () => {
           throw new Error("broken");
         },
@@ -94,6 +106,7 @@ test("Custom invariants that do not hold are noted once, with their step", async
     [
       ["always:It fails", "It fails: broken", 0],
       ["always:No Secret", "No Secret", 0],
+      ["always:No b", "No b", 1],
       ["eventually:Two", "Two: there is b", 1],
     ],
   );
@@ -204,4 +217,17 @@ test("A failed run, and the requests of a run, are in its trace", async () => {
   assert.equal(call?.text, `POST http://none.test/ ${"x".repeat(200)}`);
   assert.equal(call.body?.length, 300);
   assert.deepEqual(record.unanswered, ["POST http://none.test/"]);
+  const answered = await copied([{ apply: map(DATA) }], {
+    reconcile: () => fetch("http://here.test/"),
+    externals: () => Promise.resolve(new Response("here")),
+  });
+  assert.deepEqual(answered.unanswered, []);
+});
+
+test("Idle time counts the writes of an operator that acts by itself", async () => {
+  const { idle } = await copied([{ apply: map(DATA) }], {
+    every: "20m",
+    idle: 3 * 3_600_000,
+  });
+  assert.equal(idle.writes, 9);
 });
