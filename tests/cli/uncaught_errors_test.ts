@@ -5,6 +5,7 @@ import { uncaughtErrors } from "../../cli/dev_run.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { logUnawaited } from "../../core/operator/unawaited_requests.ts";
+import { inTime } from "../support/in_time.ts";
 
 test("coracle dev reports a request not awaited once, by the log or by itself", () => {
   const said: string[] = [];
@@ -49,7 +50,8 @@ test("coracle dev fails by the first error that nobody handled, until its end", 
     report(new Error(event));
     report(new Error("a later one"));
     uncaught.remove();
-    await assert.rejects(uncaught.promise, { message: event });
+    const failed = inTime("it fails", uncaught.promise, 5_000);
+    await assert.rejects(failed, { message: event });
     assert.deepEqual(counts(), before);
   }
 });
