@@ -231,3 +231,31 @@ test("Idle time counts the writes of an operator that acts by itself", async () 
   });
   assert.equal(idle.writes, 9);
 });
+
+test("What the cluster does itself, and what is no failure, has no note", async () => {
+  const record = await copied([
+    { apply: map(DATA) },
+    { delete: map({}) },
+  ]);
+  const { objects = [] } = record.steps[1] ?? {};
+  assert.ok(!objects.some(({ kind }) => kind === "Secret"));
+  assert.deepEqual(notesOf(record, "disturbance"), []);
+  assert.deepEqual(notesOf(record, "failed"), []);
+});
+
+test("A write has the name in its body, and no code without an answer", async () => {
+  const record = await copied([{ apply: map(DATA) }], {
+    keeps: false,
+    plan: [{ do: "lost", write: 1 }],
+  });
+  const [first] = writesOf(record);
+  assert.ok(first !== undefined);
+  assert.equal(writeText(first), "create Secret default/a");
+  const { code, disturbed } = first;
+  assert.deepEqual([code, disturbed], [0, true]);
+});
+
+test("A step that is no object of the API fails the run", async () => {
+  const step = { apply: { apiVersion: "v1", kind: "ConfigMap" } };
+  await assert.rejects(copied([step]), TypeError);
+});
