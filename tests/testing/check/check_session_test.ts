@@ -11,6 +11,7 @@ import {
 } from "../../../testing/check/check_session.ts";
 import type { Perturbation } from "../../../testing/check/plan.ts";
 import type { RunRecord } from "../../../testing/check/run_record.ts";
+import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import type { CheckStep, Scenario } from "../../../testing/check/workload.ts";
 
 const map = (text: string, name = "a") => ({
@@ -184,4 +185,27 @@ test("A search that has no time left is not complete", async () => {
   assert.equal(all.complete, true);
   assert.deepEqual(all.found, []);
   assert.ok(all.runs > 1);
+});
+
+test("A session takes kinds and invariants from a file of options", async () => {
+  const library = (path: string) =>
+    new URL(`../../../${path}`, import.meta.url);
+  const options = writeText(
+    temporaryFolder(),
+    "op.check.mjs",
+    `import { defineKind } from "${library("mod.ts")}";
+import { z } from "${library("node_modules/zod/index.js")}";
+const names = { group: "a.io", version: "v1", kind: "Boat" };
+export default {
+  kinds: [defineKind({ ...names, spec: z.object({}) })],
+  invariants: { eventually: { "Nothing is": () => false } },
+};
+`,
+  );
+  const of = await session({ options });
+  assert.deepEqual(of.source.kinds.map(({ kind }) => kind), ["Boat"]);
+  const { violations } = await of.reference(life(a));
+  assert.deepEqual(violations.map(({ oracle }) => oracle), [
+    "eventually:Nothing is",
+  ]);
 });
