@@ -198,18 +198,19 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
 
   override async start(context: SourceContext<P>): Promise<void> {
     const { port = 0, host = "127.0.0.1", path = "/" } = this.#options;
-    const run = new SourceRun(context);
+    const run = this.run = new SourceRun(context, "not listening yet");
     const server = nodeHttp().createServer({
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: REQUEST_TIMEOUT_MS,
     }, (request, response) => void this.#serve(run, request, response));
     const action = `start the webhook "${this.name}": it cannot listen`;
     const bound = await listenOn(server, { port, host }, action);
+    if (run.ended) return await closeServer(server);
     this.url = `http://${
       host.includes(":") ? `[${host}]` : host
     }:${bound}${path}`;
     this.#server = server;
-    this.run = run;
+    run.worked();
     context.log.info("Webhook listens", { source: this.name, url: this.url });
   }
 

@@ -145,7 +145,7 @@ abstract class Family<V> {
   readonly #help: string;
   readonly #byText: Map<string, V> = new Map();
   /** Values by the identity of the labels, which saves formatting them. */
-  readonly #byObject: WeakMap<MetricLabels, V> = new WeakMap();
+  #byObject: WeakMap<MetricLabels, V> = new WeakMap();
 
   constructor(type: MetricType, { name, help }: FamilyOptions) {
     this.type = type;
@@ -154,7 +154,7 @@ abstract class Family<V> {
   }
 
   remove(labels: MetricLabels = NO_LABELS): void {
-    this.#byObject.delete(labels);
+    this.#byObject = new WeakMap(); // Equal labels may be other objects.
     this.#byText.delete(labelsText(labels));
   }
 

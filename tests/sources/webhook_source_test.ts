@@ -385,6 +385,20 @@ test("webhookSource closes its socket when it stops, and can be started again", 
   }
 });
 
+test("webhookSource that is stopped while it starts does not listen", async () => {
+  const source = webhookSource({
+    name: "hook",
+    check: "none",
+    primaries: () => [],
+  });
+  const starting = source.start(recordedContext(new VirtualClock()));
+  assert.equal(source.health?.().status, "unhealthy");
+  await source.stop();
+  await starting;
+  assert.equal(source.url, undefined);
+  assert.equal(source.health?.().status, "unknown");
+});
+
 test("webhookSource does not wait for an unfinished request when it stops", async () => {
   const asked = Promise.withResolvers<void>();
   const source = webhookSource({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import { jsonLogger } from "../../core/logger.ts";
@@ -41,7 +41,7 @@ test("websocketSource triggers what messages are about and sends its headers", a
   const source = websocketSource({
     name: "chat",
     url: `${server.url}?room=1`,
-    headers: () => ({ authorization: "Bearer of-this-test" }),
+    headers: () => Promise.resolve({ authorization: "Bearer of-this-test" }),
     primaries: (message) => [JSON.parse(new TextDecoder().decode(message)).key],
   });
   const context = recordedContext(new VirtualClock());
@@ -195,6 +195,26 @@ test("websocketSource stops while it waits for a server that is away", async () 
   await until("a pause", () => clock.pendingTimers > 0);
   await inTime("it stops", source.stop());
   assert.equal(clock.pendingTimers, 0);
+});
+
+test("websocketSource stops while it connects to a server that does not answer", async () => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const source = websocketSource({
+    name: "chat",
+    url: `ws://127.0.0.1:${port}/`,
+    primaries: () => [],
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  await until("a connection", () => sockets.length > 0);
+  try {
+    await inTime("it stops", source.stop(), 5_000);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
 });
 
 test("websocketSource refuses what is no URL of a WebSocket, without showing it", () => {

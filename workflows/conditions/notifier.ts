@@ -3,6 +3,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
+import { textWithCause } from "../../core/error_text.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
 /** Receiver of notifications, usually outside the cluster. */
@@ -217,7 +218,9 @@ export class WebhookNotifier implements Notifier {
       try {
         await this.#deliver(body);
       } catch (error) {
-        log.warn("Cannot deliver a notification", { error });
+        // Some runtimes quote the URL, which may hold a secret.
+        const why = textWithCause(error).replaceAll(/https?:\/\/\S+/gi, "…");
+        log.warn("Cannot deliver a notification", { error: why });
       }
     }
     this.#posting = undefined;

@@ -120,6 +120,7 @@ test("An exec plugin runs once for concurrent requests, with its arguments", asy
   const env = [
     { name: "COLOR", value: "blue" },
     { name: "PATH", value: `${process.env["PATH"]}:/plugin` },
+    { name: "KUBERNETES_EXEC_INFO", value: "not this one" },
   ];
   const { source, runs } = await plugin(
     `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s-%s"}}' "$1" "$2" "$COLOR" "${"${PATH##*:}"}"`,
@@ -133,6 +134,7 @@ test("An exec plugin runs once for concurrent requests, with its arguments", asy
   assert.equal(new Set(all).size, 1);
   await source.current();
   assert.equal(runs().length, 1);
+  assert.equal(JSON.parse(runs()[0] ?? "").kind, "ExecCredential");
 });
 
 test("An exec plugin receives the cluster information on request", async () => {
@@ -420,6 +422,41 @@ test("An exec plugin that is not installed is reported with its hint", async () 
   );
 });
 
+test("An exec plugin that may not be executed is reported without the hint", async () => {
+  const command = writeText(FOLDER, "plain", "text");
+  const { source } = await plugin("", {
+    exec: { command, installHint: "See the manual" },
+  });
+  await assert.rejects(
+    () => source.current(),
+    /plain" cannot be executed: received EACCES$/,
+  );
+});
+
+test("An exec plugin's output is read to its end, also that of its children", async () => {
+  const credential = {
+    kind: "ExecCredential",
+    apiVersion: VERSION,
+    status: { token: "|" },
+  };
+  const [head, tail] = JSON.stringify(credential).split("|");
+  // The character is cut in two.
+  const { source } = await plugin(
+    `printf '%s\\303' '${head}'; (sleep 0.1; printf '\\251%s' '${tail}') &`,
+  );
+  assert.equal((await source.current()).token, "é");
+});
+
+test("An exec plugin may print null for what it does not have", async () => {
+  const { source } = await plugin(prints({
+    token: "t",
+    clientCertificateData: null,
+    clientKeyData: null,
+    expirationTimestamp: null,
+  }));
+  assert.equal((await source.current()).token, "t");
+});
+
 test("An interactive exec plugin needs a terminal", async () => {
   const { source } = await plugin(prints({ token: "t" }), {
     exec: { interactiveMode: "Always" },
@@ -468,6 +505,7 @@ test("An exec plugin receives its own extension and the proxy of the cluster", (
     ...origin,
     value: {
       server: "https://here",
+      "insecure-skip-tls-verify": true,
       "proxy-url": "http://proxy",
       extensions: [
         extension("other"),
@@ -479,4 +517,5 @@ test("An exec plugin receives its own extension and the proxy of the cluster", (
     of: "client.authentication.k8s.io/exec",
   });
   assert.equal(cluster?.["proxy-url"], "http://proxy");
+  assert.equal(cluster?.["insecure-skip-tls-verify"], true);
 });

@@ -82,6 +82,7 @@ test("StructureEngine continues after its window", () => {
       engine.load(bytes, 0, bytes.length);
       assert.equal(engine.skip(0), 3);
       assert.equal(engine.skip(3), 3 + value.length);
+      assert.equal(engine.skip(0), 3, "the window has changed");
       assert.equal(engine.skip(3 + value.length), bytes.length);
       assert.equal(engine.skip(0), 3, "it can go back");
     }

@@ -149,9 +149,27 @@ test("A replica hands objects over only when its pending writes have ended", () 
   atDistance(async (surroundings) => {
     const { clock, server } = surroundings;
     const client = new Client({ transport: server, namespace: "default" });
+    const metadata = { namespace: "default", name: "x" };
+    let handsOver = false;
+    let write: Promise<unknown> | undefined;
     const replica = (identity: string) => {
       const process = new DistantProcess(surroundings);
+      const controller = {
+        runningKeys: [],
+        acquireShard() {},
+        abort() {},
+        // The run that ends for the release writes once more.
+        releaseShard() {
+          if (identity !== "a" || !handsOver) return Promise.resolve();
+          handsOver = false;
+          process.way = { there: 3, back: 9_000 };
+          clock.setTimer(() => process.way = GOOD_WAY, 10);
+          write = coordination.client.create(ConfigMap, { metadata });
+          return Promise.resolve();
+        },
+      } as unknown as ManagedController;
       const coordination = coordinationWith({
+        controllers: () => [controller],
         sharding: resolveOptions(
           { ...LOCK, identity },
           LEADER_ELECTION_OPTIONS,
@@ -159,7 +177,7 @@ test("A replica hands objects over only when its pending writes have ended", () 
         client: process.client,
         clock: process.clock,
       });
-      return { process, coordination };
+      return coordination;
     };
     /** Number of members in the view that the first replica has published. */
     const viewOfFirst = async () => {
@@ -170,17 +188,13 @@ test("A replica hands objects over only when its pending writes have ended", () 
       const view = lease?.metadata.annotations?.["coracle.dev/shard-view"];
       return (JSON.parse(view ?? "[]") as string[]).length;
     };
-    const { process, coordination } = replica("a");
+    const coordination = replica("a");
     const started = coordination.start();
     await clock.advance(5_000);
     await started;
     assert.equal(await viewOfFirst(), 1);
-    process.way = { there: 3, back: 9_000 };
-    const metadata = { namespace: "default", name: "x" };
-    const write = coordination.client.create(ConfigMap, { metadata });
-    await clock.advance(10);
-    process.way = GOOD_WAY;
-    const second = replica("b").coordination;
+    handsOver = true;
+    const second = replica("b");
     const joined = second.start();
     await clock.advance(7_000);
     await joined;
@@ -193,7 +207,7 @@ test("A replica hands objects over only when its pending writes have ended", () 
     await stopped;
   }));
 
-test("A replica without leader election and sharding runs everything, unfenced", () => {
+test("A replica without leader election and sharding runs everything, unfenced", async () => {
   const client = new Client({ transport: new ScriptedTransport(() => ({})) });
   const coordination = coordinationWith({ client, clock: systemClock });
   const { mayRun, isLeading, shard, leader } = coordination;
@@ -204,6 +218,7 @@ test("A replica without leader election and sharding runs everything, unfenced",
     undefined,
   ]);
   assert.equal(coordination.client, client);
+  await coordination.stop();
 });
 
 test("A replica asks for its rights in the namespace of its client, and may wait", async () => {
@@ -249,6 +264,15 @@ test("A replica asks for its rights in the namespace of its client, and may wait
     transport.script = ({ body }) => ({ body: JSON.parse(String(body)) });
     await coordination.stop();
   }
+});
+
+test("A replica does not start with only some of the rights that it needs", async () => {
+  const { coordination } = answered(({ body }) => {
+    const object = JSON.parse(String(body));
+    const allowed = object.spec.resourceAttributes.verb !== "update";
+    return { body: { ...object, status: { allowed } } };
+  }, { leaderElection: SETTINGS });
+  await assert.rejects(coordination.start(), /the right to update is missing/);
 });
 
 /** Coordination before a server that a function answers. */

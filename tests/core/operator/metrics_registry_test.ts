@@ -4,7 +4,7 @@ import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 
 test("MetricsRegistry exposes counters and gauges in Prometheus text format", () => {
   const registry = new MetricsRegistry();
-  const runs = registry.counter({ name: "runs_total", help: "Runs\nof all." });
+  const runs = registry.counter({ name: "runs_total", help: "Runs\nof \\n." });
   runs.add(2, { controller: "a", result: "success" });
   runs.add(1, { result: "success", controller: "a" });
   runs.add(0.5);
@@ -15,7 +15,7 @@ test("MetricsRegistry exposes counters and gauges in Prometheus text format", ()
     registry.text(),
     "# HELP depth Depth.\n# TYPE depth gauge\n" +
       'depth{name="say \\"hi\\"\\\\"} 3\n' +
-      "# HELP runs_total Runs\\nof all.\n# TYPE runs_total counter\n" +
+      "# HELP runs_total Runs\\nof \\\\n.\n# TYPE runs_total counter\n" +
       'runs_total{controller="a",result="success"} 3\nruns_total 0.5\n',
   );
 });
@@ -35,6 +35,34 @@ test("MetricsRegistry counts observations in cumulative buckets", () => {
     'seconds_bucket{a="b",le="+Inf"} 4',
     'seconds_sum{a="b"} 10.3',
     'seconds_count{a="b"} 4',
+  ]);
+});
+
+test("MetricsRegistry orders buckets by number, and needs no labels", () => {
+  const registry = new MetricsRegistry();
+  const options = { name: "seconds", help: "Seconds." };
+  const wrong = { ...options, buckets: 5 as never };
+  assert.throws(() => registry.histogram(wrong), /"buckets"/);
+  registry.histogram({ ...options, buckets: [10, 2] }).observe(3);
+  assert.deepEqual(registry.text().split("\n").slice(2, -1), [
+    'seconds_bucket{le="2"} 0',
+    'seconds_bucket{le="10"} 1',
+    'seconds_bucket{le="+Inf"} 1',
+    "seconds_sum 3",
+    "seconds_count 1",
+  ]);
+});
+
+test("MetricsRegistry exports infinite values, and metrics that a collector creates", () => {
+  const registry = new MetricsRegistry();
+  registry.onCollect(() => {
+    const gauge = registry.gauge({ name: "a", help: "A." });
+    gauge.set(Infinity, { to: "x" });
+    gauge.set(-Infinity, { to: "y" });
+  });
+  assert.deepEqual(registry.text().split("\n").slice(2, -1), [
+    'a{to="x"} +Inf',
+    'a{to="y"} -Inf',
   ]);
 });
 
@@ -80,6 +108,19 @@ test("MetricsRegistry removes a series and calls collectors first", () => {
   assert.doesNotMatch(registry.text(), /to="x"/);
   gauge.add(1, labels);
   assert.match(registry.text(), /a\{to="x"\} 1/);
+});
+
+test("MetricsRegistry removes a series by equal labels of any object", () => {
+  const registry = new MetricsRegistry();
+  const gauge = registry.gauge({ name: "a", help: "A." });
+  const labels = Object.freeze({ to: "x" });
+  for (const equal of [{ to: "x" }, Object.freeze({ to: "x" })]) {
+    gauge.set(1, labels);
+    gauge.remove(equal);
+    assert.doesNotMatch(registry.text(), /to="x"/);
+    gauge.set(2, labels);
+    assert.match(registry.text(), /a\{to="x"\} 2/);
+  }
 });
 
 test("MetricsRegistry escapes the values of labels", () => {

@@ -272,6 +272,9 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
 test("checkControllerNames rejects settings for unknown controllers", async () => {
   const file = await load("controllers: { webpge: {} }");
   assert.throws(() => checkControllerNames(["webpage"], file), /mean webpage/);
+  const kind = await load("controllers: { WebPage: {} }");
+  assert.throws(() => checkControllerNames(["webpage"], kind), /mean webpage/);
+  await assert.rejects(load("controllers: []"), /must have named options/);
   const misspelt = await load(undefined, {
     CORACLE_CONTROLLER_ORDRE_CONCURRENCY: "1",
   });

@@ -59,6 +59,10 @@ test("definedFields leaves out what is undefined, and writes dates as texts", ()
     definedFields({ a: undefined, b: { c: undefined, d: 1 }, e: null, at }),
     { b: { d: 1 }, e: null, at: at.toJSON() },
   );
+  assert.deepEqual(
+    definedFields({ url: new URL("https://a.example/") }),
+    { url: "https://a.example/" },
+  );
 });
 
 test("applyMergePatch is idempotent", () => {
