@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { untyped } from "../../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { Run } from "../../../../core/controller/run/run.ts";
 import {
   type FieldFight,
   FieldFightDetector,
+  type StoredWrite,
   WriteLoopDetector,
+  WriteObserver,
 } from "../../../../core/controller/run/write_loop.ts";
+import { silentLogger } from "../../../../core/logger.ts";
+import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 /** Fight in which another writer resets `.status.parts.count` after each write. */
 function fight(fieldsV1: Record<string, object>): FieldFight {
@@ -152,4 +159,242 @@ test("FieldFightDetector counts from the start after a write that found its own 
     if (found) fights++;
   }
   assert.equal(fights, 0);
+});
+
+test("FieldFightDetector counts from the start after a write without a known status", () => {
+  const detector = new FieldFightDetector("ours");
+  let fights = 0;
+  for (const isKnown of [1, 1, 1, 1, 0, 1, 1, 1, 1].map(Boolean)) {
+    const before = { metadata: {}, status: { phase: "Theirs" } };
+    const found = detector.observe("a", {
+      before: isKnown ? before : undefined,
+      after: { statusJson: '{"phase":"Ours"}' },
+      live: undefined,
+    } as never);
+    if (found) fights++;
+  }
+  assert.equal(fights, 0);
+});
+
+test("FieldFightDetector names a field of a status that another writer removes", () => {
+  const detector = new FieldFightDetector("ours");
+  const fights = Array.from({ length: 6 }, () =>
+    detector.observe("a", {
+      before: { metadata: {} },
+      after: { statusJson: '{"phase":"Ours"}' },
+      live: undefined,
+    } as never)).filter((found) => found !== undefined);
+  assert.deepEqual(fights.map(({ field }) => field), [".status.phase"]);
+});
+
+test("WriteLoopDetector takes an object that is created again for another", () => {
+  const detector = new WriteLoopDetector();
+  let version = 0;
+  /** Loop that a write reveals, to an object that was replaced in between or not. */
+  const observe = (before: string | undefined, after: string) =>
+    detector.observe({
+      id: "a",
+      before: before === undefined ? undefined : {
+        metadata: { name: "a", uid: before, resourceVersion: `${++version}` },
+      },
+      now: 0,
+      after: {
+        uid: after,
+        resourceVersion: `${++version}`,
+        sent: "same",
+        object: {},
+      } as never,
+    })?.times;
+  const none = Array(4).fill(undefined);
+  // Each object is created, then changed once.
+  for (const uid of ["1", "2", "3", "4"]) {
+    assert.equal(observe(undefined, uid), undefined);
+    assert.equal(observe(uid, uid), undefined);
+  }
+  assert.equal(observe("4", "5"), 5, "the fifth creation");
+  const others = ["6", "6", "6", "6"].map((uid) => observe(undefined, uid));
+  assert.deepEqual(others, [6, ...none.slice(1)], "no cache holds it");
+});
+
+const GADGET = untyped({
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  plural: "gadgets",
+  scope: "Namespaced",
+});
+const OTHER = { ...GADGET, kind: "Other", plural: "others" };
+
+/** Observer of the writes of a controller of gadgets, and what it reports. */
+function observing({ keepsChanges = false } = {}) {
+  const clock = new VirtualClock();
+  const metrics = new MetricsRegistry();
+  const warned: unknown[] = [];
+  const observer = new WriteObserver({
+    controller: "gadgets",
+    kind: GADGET,
+    fieldManager: "ours",
+    clock,
+    log: { ...silentLogger, warn: (...line) => void warned.push(line) },
+    metrics,
+    keepsChanges,
+  });
+  const recorded: unknown[] = [];
+  let version = 0;
+  /** Records a write that changes `a` fields, the `earlier`th one of its run. */
+  const write = (
+    parts: Partial<StoredWrite> & {
+      readonly run?: string;
+      readonly earlier?: number;
+      readonly key?: string;
+      readonly pause?: number;
+      readonly status?: string;
+    } = {},
+    fields = 1,
+  ) => {
+    const { run: key = "default/a", earlier = 0, pause = 0 } = parts;
+    const { key: keyText = key, status, ...write } = parts;
+    const spec = (value: number) =>
+      Object.fromEntries(Array.from({ length: fields }, (_, n) => [n, value]));
+    const metadata = { name: "a", uid: "1" };
+    const run = {
+      key,
+      pause,
+      wroteAt: undefined as number | undefined,
+      wrote(one: object) {
+        recorded.push(one);
+        return earlier;
+      },
+    };
+    const before = {
+      metadata: { ...metadata, resourceVersion: `${++version}` },
+      spec: spec(0),
+      status: { phase: "Theirs" },
+    };
+    const fight = observer.observe(run as unknown as Run<KubernetesObject>, {
+      verb: "apply",
+      kind: GADGET,
+      before,
+      after: {
+        keyText,
+        uid: "1",
+        resourceVersion: `${++version}`,
+        sent: "same",
+        statusJson: status,
+        object: { metadata, spec: spec(1), status: before.status },
+      },
+      isStatus: false,
+      ...write,
+    });
+    return { fight, run };
+  };
+  const count = () =>
+    /^coracle_write_loops_total\{controller="gadgets"\} (\d+)$/m
+      .exec(metrics.text())?.[1];
+  return { clock, count, observer, recorded, warned, write };
+}
+
+test("WriteObserver delays an object whose runs repeat a write, and reports it", async () => {
+  const { clock, count, warned, write } = observing();
+  await clock.advance(5_000);
+  assert.equal(count(), "0", "an alert sees its growth");
+  for (let times = 1; times < 5; times++) {
+    const { run } = write({}, 7);
+    assert.deepEqual([run.pause, run.wroteAt], [0, 5_000]);
+  }
+  assert.deepEqual(warned, []);
+  assert.equal(write({}, 7).run.pause, 1_000);
+  assert.equal(count(), "1");
+  const fields = ["spec.0", "spec.1", "spec.2", "spec.3", "spec.4"];
+  const target = "example.com/v1 Gadget default/a";
+  assert.deepEqual(warned, [[
+    "Runs repeat the same write: another client or write reverts it, or the server stores it in another form",
+    { object: "default/a", target, times: 5, fields, pause: 1_000 },
+  ]]);
+  assert.equal(write({ pause: 60_000 }).run.pause, 60_000, "the longer one");
+  assert.equal(count(), "2");
+});
+
+test("WriteObserver reports an object that is created again and again", () => {
+  const { warned, write } = observing();
+  for (let times = 1; times <= 5; times++) {
+    const created = {
+      keyText: "default/b",
+      uid: `${times}`,
+      resourceVersion: `${times}`,
+      sent: "same",
+      object: { metadata: { name: "b" } },
+      statusJson: undefined,
+    };
+    write({ kind: OTHER, before: undefined, after: created });
+  }
+  assert.deepEqual(warned, [[
+    "Runs create the same object repeatedly: something deletes it each time",
+    {
+      object: "default/a",
+      target: "example.com/v1 Other default/b",
+      times: 5,
+      fields: [],
+      pause: 1_000,
+    },
+  ]]);
+});
+
+test("WriteObserver takes only equal writes of a primary at one place for a loop", () => {
+  const { warned, write } = observing();
+  const status = { subresource: "status" } as const;
+  for (let times = 1; times <= 4; times++) {
+    write();
+    write({ verb: "patch" });
+    write({ earlier: 1 });
+    write({ ...status });
+    write({ run: "default/b", key: "default/a" });
+    write({ run: "default/c", key: "default/a", ...status });
+    write({ kind: OTHER });
+    write({ kind: OTHER, ...status, earlier: 1 });
+    write({ kind: OTHER, key: "default/x" });
+  }
+  assert.deepEqual(warned, []);
+});
+
+test("WriteObserver reports a fight for a field of a status once", () => {
+  const { observer, warned, write } = observing();
+  const key = { namespace: "default", name: "a" };
+  const json = '{"phase":"Ours"}';
+  let fights = 0;
+  for (let times = 1; times <= 7; times++) {
+    const isNear = observer.needsLive(GADGET, key);
+    assert.equal(isNear, times === 5, `${times}`);
+    assert.equal(observer.needsLive(OTHER, key), false);
+    const parts = { subresource: "status", status: json } as const;
+    assert.equal(write({ ...parts, key: "default/b" }).fight, undefined);
+    if (write({ ...parts, verb: `${times}`, isStatus: true }).fight) fights++;
+  }
+  assert.equal(fights, 1);
+  const lines = warned as [string, { readonly field?: string }][];
+  const found = lines.filter(([, { field }]) => field !== undefined);
+  assert.deepEqual(found, [[
+    "A status field changes after each write: another writer changes it, too",
+    {
+      object: "default/a",
+      target: "example.com/v1 Gadget default/a",
+      field: ".status.phase",
+      manager: undefined,
+      times: 5,
+    },
+  ]]);
+});
+
+test("WriteObserver lists the writes of a run, with their changes on request", () => {
+  for (const keepsChanges of [false, true]) {
+    const { recorded, write } = observing({ keepsChanges });
+    write();
+    write({ before: undefined, kind: OTHER, key: "default/b" });
+    const changes = keepsChanges ? ["spec.0: 0 → 1"] : undefined;
+    const apply = { verb: "apply", subresource: undefined };
+    assert.deepEqual(recorded, [
+      { ...apply, kind: GADGET, key: "default/a", changes },
+      { ...apply, kind: OTHER, key: "default/b", changes: undefined },
+    ]);
+  }
 });
