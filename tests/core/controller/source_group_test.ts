@@ -505,3 +505,126 @@ test("SourceGroup refuses a source that another group has started", async () => 
   assert.deepEqual(stops, ["stopped", "stopped"]);
   await groupOf(shared).start([], HANDLER);
 });
+
+test("SourceGroup passes on why a source cannot start, also if it cannot stop", async () => {
+  const group = groupOf();
+  await group.start("all", HANDLER);
+  const added = group.add({
+    name: "late",
+    start: () => Promise.reject(new Error("cannot start")),
+    stop: () => Promise.reject(new Error("cannot stop")),
+  });
+  await assert.rejects(added, /cannot start/);
+});
+
+test("SourceGroup tells only started sources that the replica takes over", async () => {
+  const told: string[] = [];
+  const source = (name: string) => ({ name, onLead: () => told.push(name) });
+  const group = groupWith({}, source("a"), source("b"));
+  group.onLead();
+  assert.deepEqual(told, []);
+  await group.start("all", HANDLER);
+  await group.remove("a");
+  group.onLead();
+  assert.deepEqual(told, ["b"]);
+});
+
+test("SourceGroup ignores what a source triggers while it is removed", async () => {
+  const triggered: string[] = [];
+  let context: SourceContext | undefined;
+  const group = groupWith({ primaryKind: ConfigMap }, {
+    start(given: SourceContext) {
+      context = given;
+      return Promise.resolve();
+    },
+    stop() {
+      context?.trigger("default/a");
+      return Promise.resolve();
+    },
+  });
+  const onTrigger = (key: string) => triggered.push(key) > 0;
+  await group.start("all", { ...HANDLER, onTrigger });
+  context?.trigger("default/b");
+  await group.remove("source");
+  assert.deepEqual(triggered, ["default/b"]);
+});
+
+test("SourceGroup delivers an event to each source, although the first one throws", async () => {
+  const seen: string[] = [];
+  const group = groupWith({}, {
+    name: "broken",
+    onPrimary() {
+      throw new Error("broken");
+    },
+  }, { name: "good", onPrimary: ({ type }) => void seen.push(type) });
+  await group.start("all", HANDLER);
+  const key = { namespace: "default", name: "a" };
+  group.primaryEvent({ type: "added", key, object: undefined });
+  assert.deepEqual(seen, ["added"]);
+});
+
+test("SourceGroup needs a source with secondaries, and announces writes to all", async () => {
+  const map = (namespace: string, resourceVersion: string) => ({
+    metadata: { namespace, name: "a", resourceVersion },
+  });
+  const begun: string[] = [];
+  const beginWrite = (name: string) => () => {
+    begun.push(name);
+    return { succeed() {}, fail() {} };
+  };
+  const lists = {
+    name: "lists",
+    kind: ConfigMap,
+    list: () => [],
+    beginWrite: beginWrite("lists"),
+  };
+  const primary = map("default", "1") as never;
+  const without = groupWith({}, lists);
+  await assert.rejects(
+    without.secondaries(ConfigMap, primary),
+    /does not watch the kind/,
+  );
+  const maps = (name: string, ...found: unknown[]) => ({
+    name,
+    kind: ConfigMap,
+    secondaries: () => found,
+    beginWrite: beginWrite(name),
+  });
+  const group = groupWith(
+    {},
+    lists,
+    maps("one", map("default", "9"), map("other", "3")),
+    maps("two", map("default", "10")),
+  );
+  const found = await group.secondaries(ConfigMap, primary);
+  assert.deepEqual(
+    found.map(({ metadata }) =>
+      `${metadata.namespace} ${metadata.resourceVersion}`
+    ).toSorted(),
+    ["default 10", "other 3"],
+  );
+  const key = { namespace: "default", name: "a" };
+  assert.equal(group.beginWrites(ConfigMap, key).length, 3);
+  assert.deepEqual(begun, ["lists", "one", "two"]);
+});
+
+test("SourceGroup leaves a source behind that does not stop within ten seconds", async () => {
+  const clock = new VirtualClock();
+  const errors: string[] = [];
+  const log = {
+    ...silentLogger,
+    error: (text: string) => void errors.push(text),
+  };
+  let stops = 0;
+  const group = groupWith(
+    { clock, log },
+    { name: "first", stop: () => Promise.resolve(void stops++) },
+    { name: "stuck", stop: () => new Promise(() => {}) },
+  );
+  await group.start("all", HANDLER);
+  const stopped = group.stop();
+  await clock.advance(10_000);
+  await stopped;
+  assert.equal(stops, 1);
+  assert.deepEqual(errors, ["Cannot stop an event source, it is left behind"]);
+});
