@@ -281,7 +281,7 @@ function observing({ keepsChanges = false } = {}) {
         resourceVersion: `${++version}`,
         sent: "same",
         statusJson: status,
-        object: { metadata, spec: spec(1), status: before.status },
+        object: { ...before, metadata, spec: spec(1) } as KubernetesObject,
       },
       isStatus: false,
       ...write,

@@ -36,6 +36,8 @@ function started(
   const answers = {
     attach: () => Promise.resolve(),
     read: () => Promise.resolve<Secondary | undefined>(undefined),
+    synced: Promise.resolve(),
+    health: {} as object,
     resolve: () => Promise.resolve({ scope: "Namespaced" }),
     indexed: [] as readonly Secondary[],
   };
@@ -44,14 +46,27 @@ function started(
     return name === "attach" ? answers.attach() : Promise.resolve();
   };
   const informer = {
-    addIndex: () => {},
+    addIndex: (name: string) => void calls.push(`index ${name}`),
     addHandler(handler: typeof onEvent) {
       onEvent = handler;
-      return { synced: Promise.resolve() };
+      return {
+        synced: answers.synced,
+        beginWrite: (key: object) => ({ begun: key }),
+      };
     },
+    namespaces: ["one"],
+    health: () => answers.health,
+    get: (key: unknown) => `get ${JSON.stringify(key)}`,
+    list: (namespace: unknown) => [`list ${namespace}`],
+    readList: (namespace: unknown) => [`readList ${namespace}`],
+    readByIndex: () => Promise.resolve(answers.indexed),
     open: called("open"),
     attach: called("attach"),
-    keep: called("keep"),
+    keep(names: readonly string[], left: (key: string) => void) {
+      calls.push(`keep ${names}`);
+      left("default/part");
+      return Promise.resolve();
+    },
     read: () => answers.read(),
     byIndex: () => answers.indexed,
   };
@@ -209,6 +224,7 @@ test("watch() opens all caches of new namespaces before it reads them", async ()
   await source.changeNamespaces?.(["one", "two"]);
   assert.deepEqual(calls, [
     "acquire",
+    "index primary 0",
     "open one,two",
     "attach one,two",
     "keep one,two",
@@ -228,7 +244,7 @@ test("watch() ends a change of namespaces when it stops, without an error", asyn
     if (fails) attached.reject(new Error("it was stopped"));
     else attached.resolve();
     await changed;
-    assert.deepEqual(calls, ["acquire", "open two", "attach two", "release"]);
+    assert.deepEqual(calls.slice(2), ["open two", "attach two", "release"]);
   }
 });
 
@@ -248,4 +264,174 @@ test("watch() reads and maps an object of which only the key is cached", async (
   assert.deepEqual(await mappedTo("default/b"), both, "the former one, too");
   send({ type: "deleted", header: headerOf("3", true) });
   assert.deepEqual(context.triggered.slice(3), ["default/b"]);
+});
+
+test("watch() reads what its cache holds, or fetches it where that is bounded", async () => {
+  const key = { namespace: "default", name: "part" };
+  const part = { ...gadget("part"), primaries: [] };
+  for (const bounded of [false, true]) {
+    const { source, answers, contextOf } = started({ bounded });
+    answers.read = () => Promise.resolve(part);
+    assert.equal(source.get?.(key), undefined);
+    assert.deepEqual(source.list?.("default"), []);
+    assert.deepEqual(source.secondaries?.(gadget("a")), []);
+    await source.start(contextOf());
+    const found: unknown = await source.get?.(key);
+    assert.deepEqual(found, bounded ? part : `get ${JSON.stringify(key)}`);
+    assert.deepEqual(
+      await source.list?.("default"),
+      [bounded ? "readList default" : "list default"],
+    );
+    assert.deepEqual(source.beginWrite?.(key) as object, { begun: key });
+    await source.stop();
+    assert.deepEqual(source.list?.("default"), []);
+  }
+});
+
+test("watch() finds the secondaries in a bounded cache by mapper and by reference", async () => {
+  const part = { ...gadget("part"), primaries: ["default/a"] };
+  for (
+    const options of [
+      {},
+      { mapper: undefined, references: () => ["default/part", "default/none"] },
+    ]
+  ) {
+    const { source, answers, contextOf } = started({
+      ...options,
+      bounded: true,
+    });
+    answers.indexed = [part, { ...gadget("other"), primaries: [] }];
+    const found = [part, undefined];
+    answers.read = () => Promise.resolve(found.shift());
+    await source.start(contextOf(gadget("a")));
+    assert.deepEqual(await source.secondaries?.(gadget("a")), [part]);
+  }
+});
+
+test("watch() has started when its informer has synced", async () => {
+  const { source, answers, contextOf } = started();
+  const synced = Promise.withResolvers<void>();
+  answers.synced = synced.promise;
+  let isStarted = false;
+  const start = source.start(contextOf()).then(() => isStarted = true);
+  await nextTurn();
+  assert.equal(isStarted, false);
+  synced.resolve();
+  await start;
+});
+
+test("watch() reports the health of its informer, with its first error", async () => {
+  const { source, answers, contextOf } = started();
+  assert.deepEqual(source.health?.(), { status: "unknown" });
+  await source.start(contextOf());
+  answers.health = { healthy: true, watches: [] };
+  assert.deepEqual(source.health?.(), { status: "healthy" });
+  const status = "unhealthy";
+  const watches = [{}, { lastError: new Error("no route") }];
+  answers.health = { healthy: false, watches };
+  assert.deepEqual(source.health?.(), { status, message: "no route" });
+  answers.health = { healthy: false, watches: [{}] };
+  assert.deepEqual(source.health?.(), { status, message: "not synced yet" });
+});
+
+test("watch() keeps namespaces of its own, and none for a cluster's objects", async () => {
+  const own = started({ namespaces: ["own"] });
+  await own.source.start(own.contextOf());
+  await own.source.changeNamespaces?.(["two"]);
+  assert.deepEqual(own.calls, ["acquire", "index primary 0"]);
+  const all = started({ namespaces: "all" });
+  await all.source.start(all.contextOf());
+  const kind = { ...PART, scope: undefined } as Kind<Secondary>;
+  const resolved = started({}, kind);
+  resolved.answers.resolve = () => Promise.resolve({ scope: "Cluster" });
+  await resolved.source.start(resolved.contextOf());
+  const client = {
+    resolve: () => Promise.resolve({ ...PART, scope: "Cluster" }),
+    request() {},
+  } as never;
+  const remote = started({ client }, kind);
+  await remote.source.start(remote.contextOf());
+  const namespaces = [own, all, resolved, remote].map(({ acquired: [one] }) =>
+    (one as { readonly namespaces?: unknown }).namespaces
+  );
+  assert.deepEqual(namespaces, [["own"], undefined, undefined, undefined]);
+});
+
+test("watch() triggers the primaries before and after a change, and says why", async () => {
+  const { source, contextOf, send } = started();
+  const context = contextOf();
+  await source.start(context);
+  const moved = {
+    previous: { ...gadget("part"), primaries: ["default/b"] },
+    previousHeader: headerOf("1"),
+  };
+  send({ ...moved, initial: true });
+  assert.deepEqual(context.triggered, ["default/a", "default/b"]);
+  const object = { namespace: "default", name: "part" };
+  const cause = { kind: "Part", object, initial: true };
+  assert.deepEqual(context.events.map((event) => ({ ...event })), [
+    cause,
+    cause,
+  ]);
+  // Its mapper reads more than the metadata.
+  send({ ...moved, hasSameMetadata: true, initial: false });
+  assert.equal(context.triggered.length, 4);
+  assert.equal(context.events.at(-1)?.initial, false);
+});
+
+test("watch() triggers for what its filters accept, and where they throw", async () => {
+  for (
+    const [add, triggers] of [
+      [() => false, 0],
+      [() => true, 1],
+      [() => {
+        throw new Error("broken");
+      }, 1],
+    ] as const
+  ) {
+    const { source, contextOf, send } = started({ filters: { add } });
+    const context = contextOf();
+    await source.start(context);
+    send({ type: "added" });
+    assert.equal(context.triggered.length, triggers);
+  }
+});
+
+test("watch() forgets what it remembers of objects that left, and at its stop", async () => {
+  for (const isStopped of [false, true]) {
+    const { source, answers, contextOf, send } = started({ bounded: true });
+    let context = contextOf();
+    await source.start(context);
+    send({});
+    assert.deepEqual(context.triggered, ["default/a"]);
+    if (isStopped) {
+      await source.stop();
+      context = contextOf();
+      await source.start(context);
+    } else await source.changeNamespaces?.(["two"]);
+    context.triggered.length = 0;
+    answers.read = () => Promise.reject(new Error("must not be read"));
+    send({ type: "deleted", header: headerOf("3", true) });
+    await nextTurn();
+    assert.deepEqual(context.triggered, []);
+  }
+});
+
+test("watch() follows the references of a primary until it is gone", async () => {
+  const { source, contextOf, send } = started({
+    mapper: undefined,
+    references: () => ["default/part"],
+  });
+  const context = contextOf();
+  await source.start(context);
+  const { metadata: key } = gadget("a");
+  source.onPrimary?.({ type: "added", key: key as never, object: gadget("a") });
+  send({});
+  source.onPrimary?.({
+    type: "modified",
+    key: key as never,
+    object: undefined,
+  });
+  send({});
+  assert.deepEqual(context.triggered, ["default/a"]);
 });
