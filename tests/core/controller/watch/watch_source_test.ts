@@ -8,6 +8,7 @@ import type { SourceContext } from "../../../../core/controller/event_source.ts"
 import { byFunction } from "../../../../core/controller/watch/mappers.ts";
 import {
   watch,
+  WatchingSource,
   type WatchSource,
   type WatchSourceOptions,
 } from "../../../../core/controller/watch/watch_source.ts";
@@ -410,10 +411,12 @@ test("watch() forgets what it remembers of objects that left, and at its stop", 
       await source.start(context);
     } else await source.changeNamespaces?.(["two"]);
     context.triggered.length = 0;
-    answers.read = () => Promise.reject(new Error("must not be read"));
+    let reads = 0;
+    answers.read = () => Promise.resolve(void reads++);
     send({ type: "deleted", header: headerOf("3", true) });
     await nextTurn();
     assert.deepEqual(context.triggered, []);
+    assert.equal(reads, 0);
   }
 });
 
@@ -434,4 +437,123 @@ test("watch() follows the references of a primary until it is gone", async () =>
   });
   send({});
   assert.deepEqual(context.triggered, ["default/a"]);
+});
+
+test("watch() passes on why the caches of new namespaces cannot be read", async () => {
+  const { source, answers, contextOf, calls } = started();
+  await source.start(contextOf());
+  answers.attach = () => Promise.reject(new Error("forbidden"));
+  const changed = source.changeNamespaces?.(["two"]);
+  await assert.rejects(async () => await changed, /forbidden/);
+  assert.equal(calls.at(-1), "attach two", "the former ones stay");
+});
+
+test("watch() keeps the managed fields of the operator's own controllers", async () => {
+  const { source, acquired, contextOf } = started();
+  await source.start(contextOf());
+  assert.deepEqual((acquired[0] as { readonly prune: unknown }).prune, [
+    'metadata.managedFields[manager!="test"]',
+  ]);
+});
+
+const TEXT = "example.com/v1 Part";
+const mapper = byFunction<KubernetesObject, Secondary>(() => []);
+
+test("WatchingSource has a name of its own, and the access of its use", () => {
+  const taken = new Set<string>();
+  const named = (name?: string) =>
+    new WatchingSource(PART, { name }).usedAs("owns", taken).name;
+  assert.deepEqual([named(), named(), named("ours"), named()], [
+    TEXT,
+    `${TEXT} (2)`,
+    "ours",
+    `${TEXT} (3)`,
+  ]);
+  assert.deepEqual([...taken], [TEXT, `${TEXT} (2)`, "ours", `${TEXT} (3)`]);
+  const access = (["owns", "watches", "sources"] as const).map((role) => {
+    const source = new WatchingSource(PART, {}).usedAs(role);
+    return [source.readOnly, source.isOwned];
+  });
+  assert.deepEqual(access, [[false, true], [true, false], [false, false]]);
+  const writes = new WatchingSource(PART, { readOnly: false });
+  assert.equal(writes.usedAs("watches").readOnly, false);
+});
+
+test("WatchingSource that owns maps by each way of ownership, unless it has a mapper", async () => {
+  for (
+    const [options, indexes] of [
+      [{ mapper: undefined }, 2],
+      [{ mapper }, 1],
+      [{ mapper: undefined, references: () => [] }, 0],
+    ] as const
+  ) {
+    const { source, calls, contextOf } = started(options);
+    const own = (source as WatchingSource<KubernetesObject, Secondary>)
+      .usedAs("owns");
+    assert.equal(own.mapsByOwner, indexes === 2);
+    await own.start(contextOf());
+    const named = calls.filter((call) => call.startsWith("index"));
+    assert.deepEqual(
+      named,
+      ["index primary 0", "index primary 1"].slice(0, indexes),
+    );
+  }
+});
+
+test("WatchingSource knows whose objects it watches, and whether these are all", () => {
+  const client = { request() {}, resolve() {} } as never;
+  const others = (
+    [[{ mapper }, true], [{ mapper, client }, false], [{}, false]] as const
+  ).map(([options, expected]) =>
+    new WatchingSource(PART, options).usedAs("watches").isOfOthers === expected
+  );
+  assert.deepEqual(others, [true, true, true]);
+  assert.equal(new WatchingSource(PART, { mapper }).isOfOthers, false);
+  const all = [
+    { name: "ours", labelSelector: undefined },
+    { labelSelector: "app=web" },
+    { mapper },
+  ].map((options) => new WatchingSource(PART, options).watchesAll);
+  assert.deepEqual(all, [true, false, false]);
+});
+
+test("WatchingSource takes over the whole selection of another", async () => {
+  const { source, acquired, contextOf } = started({ namespaces: ["one"] });
+  const other = new WatchingSource(PART, {
+    namespaces: ["two"],
+    labelSelector: "app=web",
+  });
+  const own = source as WatchingSource<KubernetesObject, Secondary>;
+  own.selectAs(other as never);
+  await own.start(contextOf());
+  const { namespaces, labelSelector } = acquired[0] as Record<string, unknown>;
+  assert.deepEqual([namespaces, labelSelector], [["two"], "app=web"]);
+});
+
+test("WatchingSource says why it would not show an object", async () => {
+  const { source, contextOf } = started();
+  const own = source as WatchingSource<KubernetesObject, Secondary>;
+  assert.equal(own.whyHidden({ namespace: "two" }), undefined);
+  await own.start(contextOf());
+  assert.equal(
+    own.whyHidden({ namespace: "two" }),
+    "it watches the namespaces one",
+  );
+  assert.equal(own.whyHidden({ namespace: "one" }), undefined);
+  assert.equal(own.whyHidden({}), undefined, "an object of the cluster");
+  const field = (fieldSelector: string) =>
+    new WatchingSource(PART, { fieldSelector });
+  assert.equal(
+    field("metadata.namespace=one").whyHidden({ namespace: "two" }),
+    "it watches the fields metadata.namespace=one",
+  );
+  for (const selector of ["metadata.namespace=two", "spec.size=1"]) {
+    assert.equal(field(selector).whyHidden({ namespace: "two" }), undefined);
+  }
+  const labels = new WatchingSource(PART, { labelSelector: "app=web" });
+  assert.equal(
+    labels.whyHidden({ labels: { app: "db" } }),
+    "it watches the labels app=web",
+  );
+  assert.equal(labels.whyHidden({ labels: { app: "web" } }), undefined);
 });
