@@ -41,6 +41,7 @@ test("websocketSource triggers what messages are about and sends its headers", a
   const source = websocketSource({
     name: "chat",
     url: `${server.url}?room=1`,
+    protocols: ["orders.v1"],
     headers: () => Promise.resolve({ authorization: "Bearer of-this-test" }),
     primaries: (message) => [JSON.parse(new TextDecoder().decode(message)).key],
   });
@@ -54,6 +55,7 @@ test("websocketSource triggers what messages are about and sends its headers", a
   assert.deepEqual(context.events, [undefined]);
   assert.deepEqual(server.authorizations, ["Bearer of-this-test"]);
   assert.deepEqual(server.paths, ["/chat?room=1"]);
+  assert.equal(socket.protocol, "orders.v1");
   assert.equal(source.health?.().status, "healthy");
   await inTime("it stops", source.stop());
   await server.stop();
@@ -226,6 +228,14 @@ test("websocketSource refuses what is no URL of a WebSocket, without showing it"
         error.message.includes("must begin with ws:"),
     );
   }
+});
+
+test("websocketSource refuses headers that are none", () => {
+  const options = { name: "chat", url: "wss://b", primaries: () => [] };
+  assert.throws(
+    () => websocketSource({ ...options, headers: 5 as never }),
+    /"headers"/,
+  );
 });
 
 test("websocketSource refuses a misspelt option of its TLS", () => {

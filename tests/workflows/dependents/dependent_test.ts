@@ -94,3 +94,33 @@ test("attemptAll runs a stage at once, and names its first error", async () => {
   );
   assert.equal(most, 3);
 });
+
+test("reconcileAll begins with what is wanted when the rest is removed", async () => {
+  const done: string[] = [];
+  const remove = (name: string, turns: number) => async () => {
+    for (let turn = 0; turn < turns; turn++) await undefined;
+    done.push(name);
+  };
+  await reconcileAll(new Map([["a", 1], ["b", 2]]), {
+    signal,
+    concurrency: BULK_CONCURRENCY,
+    unwanted: [remove("slow", 9), remove("fast", 1)],
+    reconcile(_one, key) {
+      done.push(key);
+      return Promise.resolve({ operation: "none", resource: undefined });
+    },
+  });
+  assert.deepEqual(done, ["fast", "slow", "a", "b"]);
+});
+
+test("attemptAll takes no step after one that concerns all, whatever the others throw", async () => {
+  let late = 0;
+  const fail = (status: number, turns: number) => async () => {
+    for (let turn = 0; turn < turns; turn++) await undefined;
+    throw new ApiError("Refused", { status, reason: "Any" });
+  };
+  const run = () => Promise.resolve(void late++);
+  const steps = [fail(500, 1), fail(403, 9), run, run];
+  await assert.rejects(attemptAll([steps], { signal, concurrency: 2 }));
+  assert.equal(late, 0);
+});

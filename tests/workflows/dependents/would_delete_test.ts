@@ -37,6 +37,7 @@ test("wouldDelete is true of objects of the kind that a bulk does not want", () 
 
 test("wouldDelete compares what a bulk selects, or its source", () => {
   const mapper = byLabel("made-for");
+  const references = () => [];
   const selections: readonly object[] = [
     { labelSelector: "a=b" },
     { labelSelector: "a=c" },
@@ -44,6 +45,8 @@ test("wouldDelete compares what a bulk selects, or its source", () => {
     { labelSelector: "a=b", namespaces: ["shop"] },
     { labelSelector: "a=b", mapper },
     { mapper },
+    { references },
+    { labelSelector: "a=b", references },
   ];
   for (const [index, mine] of selections.entries()) {
     for (const [at, theirs] of selections.entries()) {
