@@ -297,3 +297,12 @@ test("A canary that loses its label is forgotten before the cache shows it", asy
   assert.ok(canary.healthy);
   assert.deepEqual(calls, ["reconcile"]);
 });
+
+test("A canary of which the cache has only the key must have its run, too", async () => {
+  const { clock, cached, make, run, failsIn } = guarded();
+  await run(make(1));
+  await clock.advance(10 * MINUTE);
+  await run(make(1));
+  cached.set("canary", undefined as never);
+  await failsIn(MINUTE);
+});

@@ -368,3 +368,45 @@ test("oneShotTask takes a shorter maxBackOff than its default, and Infinity retr
   const invalid = new BackupWorld({ backOff: "6s", maxBackOff: "5s" });
   await assert.rejects(invalid.pass(), /"backOff" must not be longer/);
 });
+
+test("oneShotTask asks whether a task is pointless until it has ended", async () => {
+  let asked = 0;
+  const world = new BackupWorld({ pointless: () => void asked++ });
+  await world.pass();
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  await world.pass();
+  assert.equal(asked, 2);
+  await world.pass();
+  assert.equal(asked, 2);
+});
+
+test("oneShotTask ends an attempt that was recorded before it lets an object go", async () => {
+  const world = new BackupWorld();
+  world.write({ state: "Pending", attempt: "uid-1-0" });
+  world.remove();
+  await world.pass();
+  assert.ok(!world.gone);
+  assert.deepEqual([...world.started], ["uid-1-0"]);
+});
+
+test("oneShotTask keeps a deleted object whose attempt fails until its retry is due", async () => {
+  const world = new BackupWorld({ backOff: "1m" });
+  await world.pass();
+  world.remove();
+  assert.equal(await world.fail(), 60_000);
+  assert.ok(!world.gone);
+});
+
+test("oneShotTask counts the failures that the id of its attempt tells", async () => {
+  const world = new BackupWorld();
+  world.write({ state: "InProgress", attempt: "uid-1-2", failures: -1 });
+  await world.fail();
+  assert.equal(world.stored.status?.failures, 3);
+});
+
+test("oneShotTask does not show an error that is no text", async () => {
+  const world = new BackupWorld();
+  world.write({ state: "Pending", error: 5 as never });
+  await world.pass();
+  assert.equal(world.ready().message, "The task is InProgress");
+});

@@ -319,3 +319,58 @@ test("phased takes what is not stable for not deployed in a repair", async () =>
   assert.equal(world.actions.filter((text) => /stop/.test(text)).length, 0);
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
+
+test("phased rolls back only if that is found safe, which may take time", async () => {
+  for (const isSafe of [false, true]) {
+    const world = await PhasedWorld.stable({
+      rollback: { after: "1m", safe: () => Promise.resolve(isSafe) },
+    });
+    world.broken.add("b");
+    world.edit({ image: "b" });
+    await world.settle();
+    await world.clock.advance(120_000);
+    await world.settle();
+    assert.equal(world.engine?.spec.image, isSafe ? "a" : "b");
+  }
+});
+
+test("phased looks at what is suspended after its interval", async () => {
+  const world = await PhasedWorld.stable();
+  world.edit({ suspend: true });
+  await world.settle();
+  assert.equal(world.engine, undefined);
+  assert.equal(await world.pass(), 60_000);
+});
+
+test("phased does not take a deployment that has failed for a stable one", async () => {
+  let hasFailed = false;
+  const failure = { reason: "Crashed", message: "It has crashed" };
+  const world = await PhasedWorld.stable({
+    failed: () => hasFailed ? failure : undefined,
+  });
+  hasFailed = true;
+  world.edit({ image: "b" });
+  await world.settle();
+  const { rollout } = world.stored.status!;
+  assert.equal(rollout?.target?.spec.image, "b");
+  assert.equal(rollout?.stable?.spec.image, "a");
+});
+
+test("phased cleans up what can no longer be observed", async () => {
+  let isBroken = false;
+  let cleanups = 0;
+  const world = await PhasedWorld.stable({
+    observe() {
+      if (isBroken) throw new Error("no route");
+      return { running: "1.0", healthy: true };
+    },
+    cleanup: () => ++cleanups > 2,
+  });
+  world.remove();
+  await world.pass();
+  isBroken = true;
+  await world.pass();
+  assert.ok(!world.gone);
+  await world.pass();
+  assert.ok(world.gone);
+});

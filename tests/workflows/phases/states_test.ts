@@ -336,3 +336,65 @@ test("states writes with the signal of its run", async () => {
   // The clock is that of the operator, unless the options have another.
   assert.equal(ready?.lastTransitionTime, "2026-01-01T00:00:00Z");
 });
+
+/** Object of two states, one of which ends late, and what its states have seen. */
+class TwoStates extends PhasedStore<Shop> {
+  readonly seen: unknown[] = [];
+
+  constructor() {
+    super({ spec: { image: "a" } } as Shop, () =>
+      states<Shop>(Shop, {
+        initial: "StartingBlue",
+        clock: this.clock,
+        states: {
+          StartingBlue: {
+            within: "1m",
+            late: "Blue",
+            run: () => {
+              this.seen.push(this.stored.status?.state);
+              return undefined;
+            },
+          },
+          Blue: { rest: true, run: () => undefined },
+          StartingGreen: { run: () => undefined },
+          Green: { run: () => undefined },
+          Aborted: { run: () => undefined },
+        },
+      }));
+  }
+}
+
+test("states writes a state before its function runs, and runs none that is late", async () => {
+  const world = new TwoStates();
+  await world.pass();
+  assert.deepEqual(world.seen, ["StartingBlue"]);
+  assert.equal(
+    world.ready().message,
+    "In the transitional state StartingBlue",
+  );
+  await world.clock.advance(60_000);
+  await world.pass();
+  assert.equal(world.seen.length, 1);
+  assert.equal(world.stored.status?.state, "Blue");
+  await world.pass();
+  assert.equal(world.ready().message, "In the resting state Blue");
+  const types = world.stored.status?.conditions?.map(({ type }) => type);
+  assert.deepEqual(types, ["Ready"]);
+});
+
+test("states refuses a state for late ends without a time limit", () => {
+  const run = () => undefined;
+  const others = {
+    StartingBlue: { run },
+    StartingGreen: { run },
+    Green: { run },
+  };
+  assert.throws(
+    () =>
+      states<Shop>(Shop, {
+        initial: "Blue",
+        states: { ...others, Aborted: { run }, Blue: { run, late: "Green" } },
+      }),
+    /"within" and "late" belong together: received only late Green/,
+  );
+});
