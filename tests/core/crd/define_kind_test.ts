@@ -371,3 +371,19 @@ test("defineKind() refuses paths with lists, and parts that are no objects", () 
     );
   }
 });
+
+test("defineKind() has only the subresources and columns that are asked for", () => {
+  const names = { group: "example.com", version: "v1", kind: "Part" };
+  const scale = {
+    specReplicasPath: ".spec.replicas",
+    statusReplicasPath: ".status.replicas",
+  };
+  const [scaled] = defineKind({ ...names, spec: z.object({}), scale }).versions;
+  assert.deepEqual(scaled?.subresources, { scale });
+  const [plain = {}] = defineKind({ ...names, spec: z.object({}) }).versions;
+  assert.deepEqual(Object.keys(plain), ["name", "served", "storage", "schema"]);
+  assert.throws(
+    () => defineKind({ ...names, spec: z.object({}), listKind: "Part_List" }),
+    /'listKind' must be/,
+  );
+});

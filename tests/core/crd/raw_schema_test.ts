@@ -38,6 +38,29 @@ const CASES: readonly (readonly [
   Record<string, unknown>,
 ])[] = [
   [
+    "an intersection requires what any of its parts requires",
+    {
+      type: "object",
+      properties: { a: text, b: text },
+      allOf: [{ required: ["a"] }, { required: ["b"] }],
+    },
+    {
+      type: "object",
+      properties: { a: text, b: text },
+      required: ["a", "b"],
+    },
+  ],
+  [
+    "an integer or a string keeps the conditions of both",
+    { "x-kubernetes-int-or-string": true, minimum: 1, maxLength: 3 },
+    { "x-kubernetes-int-or-string": true, minimum: 1, maxLength: 3 },
+  ],
+  [
+    "links to documentation are kept",
+    { ...text, externalDocs: { url: "https://example.com" } },
+    { ...text, externalDocs: { url: "https://example.com" } },
+  ],
+  [
     "an intersection has the narrower of two bounds of a list",
     {
       allOf: [{ ...list, minItems: 1, maxItems: 5 }, {
@@ -209,4 +232,16 @@ test("structuralSchemaOf() shortens the value in an error after 160 characters",
   };
   assert.match(message(160), /a"$/);
   assert.match(message(161), /a…$/);
+});
+
+test("structuralSchemaOf refuses a document that refers to itself, and two types of values", () => {
+  assert.throws(
+    () => structural({ type: "object", properties: { a: { $ref: "#" } } }),
+    /for spec\.a: the type contains itself/,
+  );
+  const numbers = { ...map, additionalProperties: { type: "integer" } };
+  assert.throws(
+    () => structural({ allOf: [map, numbers] }),
+    /gives it two values of 'additionalProperties'/,
+  );
 });

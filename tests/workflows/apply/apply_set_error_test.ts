@@ -65,6 +65,19 @@ applyTest(
   },
 );
 
+applyTest(
+  "An annotation of the present object forces its replacement",
+  async ({ client }) => {
+    const forced = deployment("one");
+    forced.metadata.annotations = { [`${GROUP}/force`]: "enabled" };
+    await applySet(client, [forced], { owner: OWNER });
+    const { changes } = await applySet(client, [deployment("two")], {
+      owner: OWNER,
+    });
+    assert.deepEqual(told(changes), ["Deployment/web created"]);
+  },
+);
+
 applyTest("An annotation forces a single object", async ({ client }) => {
   await applySet(client, [deployment("one")], { owner: OWNER });
   const forced = deployment("two");

@@ -346,3 +346,44 @@ applyTest("A set is applied as the given field manager", async ({ client }) => {
   const managers = metadata.managedFields?.map(({ manager }) => manager);
   assert.deepEqual(managers, ["shops"]);
 });
+
+applyTest(
+  "An object that left a set is pruned, although another kind keeps its name",
+  async ({ client }) => {
+    const login = secret({ password: "c2VjcmV0" });
+    const first = await applySet(client, [login, configMap("login")], {
+      owner: OWNER,
+    });
+    const { changes } = await applySet(client, [configMap("login")], {
+      owner: OWNER,
+      previous: first.inventory,
+    });
+    assert.deepEqual(told(changes), [
+      "ConfigMap/login unchanged",
+      "Secret/login deleted",
+    ]);
+  },
+);
+
+applyTest(
+  "Dry runs of a set take place one at a time by default",
+  async ({ client }) => {
+    let running = 0;
+    let most = 0;
+    const find = client.find.bind(client);
+    client.find = (async (...given: Parameters<typeof find>) => {
+      most = Math.max(most, ++running);
+      try {
+        return await find(...given);
+      } finally {
+        running--;
+      }
+    }) as typeof client.find;
+    const objects = ["a", "b", "c", "d"].map((name) => configMap(name));
+    for (const concurrency of [undefined, 3]) {
+      most = 0;
+      await applySet(client, objects, { owner: OWNER, concurrency });
+      assert.equal(most, concurrency ?? 1);
+    }
+  },
+);

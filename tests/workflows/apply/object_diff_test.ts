@@ -60,6 +60,7 @@ test("The values of a Secret are never shown", () => {
     [secret({ old: "c2VjcmV0" }), secret(undefined)],
     [secret({}), secret({}, { [lastApplied]: "c2VjcmV0" })],
     [undefined, secret({}, { [lastApplied]: "c2VjcmV0" })],
+    [undefined, { ...secret({}), stringData: { password: "c2VjcmV0" } }],
   ] as const;
   for (const [before, after] of cases) {
     const text = JSON.stringify(objectChanges(before, after));

@@ -15,7 +15,7 @@ const TLS: TransportOptions = {
   certificateAuthority: "authority",
   certificate: "certificate",
   key: "key",
-  proxyUrl: "http://jane:p%40ss@proxy.example:3128",
+  proxyUrl: "http://j%40ne:p%40ss@proxy.example:3128",
 };
 
 /** Call of `fetch`. */
@@ -100,7 +100,7 @@ test("Transport of Deno has a client with certificates, proxy and HTTP/1.1", asy
       cert: "certificate",
       key: "key",
       http2: false,
-      proxy: { url, basicAuth: { username: "jane", password: "p@ss" } },
+      proxy: { url, basicAuth: { username: "j@ne", password: "p@ss" } },
     },
     { http2: false, proxy: { url } },
     { http2: false, proxy: undefined },
@@ -233,4 +233,18 @@ test("FetchTransport calls nothing for a request that was aborted before", async
   await assert.rejects(transport.send(get("/", { signal })), reason);
   assert.equal(fetching.calls.length, 0);
   await transport.close();
+});
+
+test("FetchTransport has ended a request that is aborted before its body is read", async () => {
+  const { body, ended } = silentBody();
+  using _fetching = stubFetch(() => new Response(body));
+  const { runtime, transport } = transportOf();
+  const controller = new AbortController();
+  const { signal } = controller;
+  await transport.send(get("/watch", { signal }));
+  controller.abort(new Error("enough"));
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+  assert.equal(ended.length, 1);
+  await inTime("it retires", transport.retire(), 5_000);
+  assert.equal(runtime.closed, 1);
 });
