@@ -235,18 +235,16 @@ async function userCredentials(
       ? decodeBase64(text, fieldText(user, field))
       : undefined;
   };
-  const certificateData = data("client-certificate-data");
-  const keyData = data("client-key-data");
   const credentials = new FileCredentials({
     token: value.token,
     username: value.username,
     password: value.password,
-    certificate: certificateData,
-    key: keyData,
+    certificate: data("client-certificate-data"),
+    key: data("client-key-data"),
   }, {
     token: file("tokenFile"),
-    certificate: certificateData ? undefined : file("client-certificate"),
-    key: keyData ? undefined : file("client-key"),
+    certificate: file("client-certificate"),
+    key: file("client-key"),
   });
   checkCertificate(await credentials.current(), user);
   return credentials;

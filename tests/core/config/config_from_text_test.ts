@@ -284,9 +284,16 @@ test("configFromText refuses attributes of an impersonation without a user", asy
 });
 
 test("configFromText asks for a private key without a passphrase", async () => {
-  const key = JANE.key.replaceAll("PRIVATE", "ENCRYPTED PRIVATE");
-  await assert.rejects(
-    fromText({}, { ...DATA, "client-key-data": base64(key) }),
-    /it must be a private key without a passphrase: received an encrypted one$/,
-  );
+  const old = "\nProc-Type: 4,ENCRYPTED\n";
+  for (
+    const key of [
+      JANE.key.replaceAll("PRIVATE", "ENCRYPTED PRIVATE"),
+      JANE.key.replace("\n", old),
+    ]
+  ) {
+    await assert.rejects(
+      fromText({}, { ...DATA, "client-key-data": base64(key) }),
+      /it must be a private key without a passphrase: received an encrypted one$/,
+    );
+  }
 });

@@ -308,6 +308,7 @@ test("A credential that expires while its plugin fails is not used", async () =>
 test("Errors of an exec plugin name it and quote nothing of its output", async () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ["exit 7", /failed: received exit code 7$/],
+    [`${prints({ token: "s3cret" })}; exit 8`, /received exit code 8$/],
     ["kill -9 $$", /failed: received SIGKILL$/],
     ["echo s3cret", /an ExecCredential as JSON: received 7 characters$/],
     ["true", /an ExecCredential as JSON: received 0 characters$/],
@@ -333,6 +334,10 @@ test("Errors of an exec plugin name it and quote nothing of its output", async (
       /status.clientKeyData: it must be the key of the client certificate/,
     ],
     [prints({ token: 5 }), /a string as status.token: received number$/],
+    [
+      prints({ clientCertificateData: "s3cret" }),
+      /certificate and key, or neither: received one of them$/,
+    ],
     [
       prints({ clientKeyData: "s3cret" }),
       /certificate and key, or neither: received one of them$/,
@@ -445,6 +450,19 @@ test("An exec plugin's output is read to its end, also that of its children", as
     `printf '%s\\303' '${head}'; (sleep 0.1; printf '\\251%s' '${tail}') &`,
   );
   assert.equal((await source.current()).token, "é");
+});
+
+test("An exec plugin has the variables of the process", async () => {
+  process.env["CORACLE_EXEC_TEST"] = "ours";
+  try {
+    const text = prints({ token: "|" }).replace("|", "%s");
+    const { source } = await plugin(
+      `${text.replace("printf '%s' ", "printf ")} "$CORACLE_EXEC_TEST"`,
+    );
+    assert.equal((await source.current()).token, "ours");
+  } finally {
+    delete process.env["CORACLE_EXEC_TEST"];
+  }
 });
 
 test("An exec plugin may print null for what it does not have", async () => {

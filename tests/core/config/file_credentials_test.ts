@@ -104,3 +104,10 @@ test("SecretFile is read once for several calls at the same time", async () => {
   await first;
   assert.notEqual(file.readAgain(), first);
 });
+
+test("FileCredentials without files are the same at any time", async () => {
+  const credentials = new FileCredentials({ token: "fixed" }, {});
+  const first = await credentials.current();
+  assert.equal(await credentials.current(), first);
+  assert.equal(await credentials.refresh(first), first);
+});

@@ -111,7 +111,7 @@ test("loadConfig tries the given file, KUBECONFIG, the home and the pod", async 
   const home = join(FOLDER, "order/home");
   const pod = {
     KUBERNETES_SERVICE_HOST: "fd00::1",
-    KUBERNETES_SERVICE_PORT: "443",
+    KUBERNETES_SERVICE_PORT: "6443",
   };
   const serviceAccount = join(FOLDER, "order/account");
   writeText(serviceAccount, "token", "podtoken");
@@ -127,7 +127,7 @@ test("loadConfig tries the given file, KUBECONFIG, the home and the pod", async 
   assert.equal(await server({ kubeconfig: given }), "https://given");
   assert.equal(await server({}), "https://named");
   const inPod = await loadConfig({ ...options, environment: pod });
-  assert.equal(inPod.server, "https://[fd00::1]:443");
+  assert.equal(inPod.server, "https://[fd00::1]:6443");
   assert.equal(inPod.namespace, "operators");
   assert.deepEqual(await credential(inPod), { token: "podtoken" });
   assert.equal(await authority(inPod), AUTHORITY.certificate.trim());

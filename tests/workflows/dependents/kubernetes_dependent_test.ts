@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../../core/api/object.ts";
 import { keyText, type ObjectKey } from "../../../core/api/object_key.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
-import { WatchingSource } from "../../../core/controller/watch/watch_source.ts";
+import type { WatchingSource } from "../../../core/controller/watch/watch_source.ts";
 import { byLabel } from "../../../core/controller/watch/mappers.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import {

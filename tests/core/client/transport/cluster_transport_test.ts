@@ -22,7 +22,9 @@ after(() => tls.stop());
 const server = createServer((request, response) => {
   if (request.url === "/open") response.write("begun");
   else if (request.url === "/late") late.push(response);
-  else response.end("ok");
+  else if (request.url === "/lines") {
+    response.end(JSON.stringify(request.rawHeaders));
+  } else response.end("ok");
 });
 /** Responses that a test ends. */
 const late: ServerResponse[] = [];
@@ -183,6 +185,25 @@ test("ClusterTransport connects as its configuration says", async () => {
   await assert.rejects(read(unverified), /Cannot reach/);
   const insecureSkipTlsVerify = true;
   assert.equal(await read({ ...unverified, insecureSkipTlsVerify }), "jane");
+});
+
+test("ClusterTransport sends several lines of groups and of extra fields", async () => {
+  for (
+    const impersonate of [
+      { user: "jane", groups: ["a", "b"] },
+      { user: "jane", groups: ["a"], extra: { scopes: ["a", "b"] } },
+    ]
+  ) {
+    const { transport } = transportTo({ ...PLAIN, impersonate });
+    const repeatedHeaders = { "impersonate-x": ["a", "b"] };
+    const sent = transport.send(get("/lines", { repeatedHeaders }));
+    const lines = JSON.parse(await text(await sent)) as string[];
+    const values = lines.filter((_, index) =>
+      lines[index - 1]?.toLowerCase() === "impersonate-x"
+    );
+    assert.deepEqual(values, ["a", "b"]);
+    await transport.close();
+  }
 });
 
 test("ClusterTransport refuses a server that is not a URL at once", () => {
