@@ -492,3 +492,41 @@ test("setStatus passes on a refusal that is no invalid status", async () => {
   });
   assert.equal(sent.length, 1);
 });
+
+test("ResultWriter sends a new field that is no object as a JSON patch", async () => {
+  const { write, bodies } = writerOf();
+  await write({
+    ...patchResource({ spec: { value: "new" } }, { method: "json" }),
+    observed: false,
+  });
+  assert.deepEqual(bodies, [[
+    { op: "test", path: "/metadata/uid", value: "uid-a" },
+    { op: "add", path: "/spec/value", value: "new" },
+  ]]);
+});
+
+test("ResultWriter merges lists with what it reads where its cache is partial", async () => {
+  const parts = [{ name: "theirs" }];
+  const stored = { ...gadget({ resourceVersion: "7" }), status: { parts } };
+  const { write, bodies } = writerOf({
+    kind: LISTING,
+    cacheIsPartial: true,
+    answers: [{ body: stored }],
+  });
+  await write(patchStatus({ parts: [{ name: "ours" }] }), false);
+  const { metadata, status } = bodies.at(-1) as {
+    metadata: { resourceVersion?: string };
+    status: { parts: { name: string }[] };
+  };
+  assert.equal(metadata.resourceVersion, "7");
+  const names = status.parts.map(({ name }) => name).toSorted();
+  assert.deepEqual(names, ["ours", "theirs"]);
+});
+
+test("setStatus applies to the UID of its object, without fields that are null", async () => {
+  const { write, bodies } = writerOf();
+  await write(setStatus({ value: null as never }));
+  const { metadata, status } = bodies[0] as Record<string, unknown>;
+  assert.equal((metadata as { uid?: string }).uid, "uid-a");
+  assert.deepEqual(status, { observedGeneration: 3 });
+});
