@@ -34,6 +34,7 @@ function definition({ deleting = false, served = true, established = true }) {
 function presence() {
   const source = new CrdPresence(KIND);
   const triggered: string[] = [];
+  const released: string[] = [];
   let stored: unknown;
   let handler = (_event: object) => {};
   const synced = Promise.withResolvers<void>();
@@ -51,12 +52,16 @@ function presence() {
     primaries: { keys: () => ["default/a"] },
     trigger: (key: string) => triggered.push(key) > 0,
     informers: {
-      acquire: () => ({ informer, release: () => Promise.resolve() }),
+      acquire: () => ({
+        informer,
+        release: () => Promise.resolve(void released.push("lease")),
+      }),
     },
   } as unknown as SourceContext<never>;
   return {
     source,
     triggered,
+    released,
     /** Starts while the informer has no objects yet. */
     startUnsynced: () => source.start(context),
     sync: () => synced.resolve(),
@@ -166,4 +171,13 @@ test("CrdPresence goes on after a listener that failed", async () => {
   await put(undefined);
   assert.deepEqual([source.present, triggered.length], [false, 2]);
   await source.stop();
+});
+
+test("CrdPresence gives its informer back when it stops", async () => {
+  const { source, released, start } = presence();
+  await start();
+  assert.deepEqual(released, []);
+  await source.stop();
+  await source.stop();
+  assert.deepEqual(released, ["lease"]);
 });

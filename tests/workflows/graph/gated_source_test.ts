@@ -10,6 +10,7 @@ import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
+  Activation,
   CrdPresence,
   GatedSource,
 } from "../../../workflows/graph/activation.ts";
@@ -334,4 +335,42 @@ test("GatedSource is open exactly while a node holds it, and never starts twice"
     ),
     { numRuns: 300 },
   );
+});
+
+test("GatedSource starts again after its inner source could not be stopped", async () => {
+  let fails = true;
+  const { source, context, calls } = gated({
+    stop: () => fails ? Promise.reject(new Error("stuck")) : Promise.resolve(),
+  });
+  await source.start(context);
+  await source.hold("node", "default/a");
+  await assert.rejects(source.release("node", "default/a"), /stuck/);
+  fails = false;
+  await source.hold("node", "default/a");
+  assert.deepEqual(calls, ["start", "all", "start", "all"]);
+  assert.equal((await source.list()).length, 1);
+});
+
+test("Activation waits for the sources of a node that becomes active", async () => {
+  const syncing = Promise.withResolvers<void>();
+  const inner = {
+    name: "maps",
+    kind: ConfigMap,
+    start: () => syncing.promise,
+    stop: () => Promise.resolve(),
+  };
+  const node = {
+    name: "maps",
+    dependent: { sources: [inner], read: () => undefined },
+    when: { activeWhen: () => true },
+  } as never;
+  const activation = new Activation<KubernetesObject>([node]);
+  await activation.sources[0]?.start(gated().context);
+  let isActive = false;
+  const run = { primary: MAP, ctx: {} } as never;
+  const verdict = activation.verdict(node, run).then(() => isActive = true);
+  for (let turn = 0; turn < 20; turn++) await undefined;
+  assert.equal(isActive, false);
+  syncing.resolve();
+  await verdict;
 });
