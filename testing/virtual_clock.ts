@@ -186,7 +186,7 @@ export class VirtualClock implements Clock {
       while (!await condition()) {
         const next = this.nextDue;
         if (next !== undefined && next <= end) {
-          await this.#fireUntil(end, condition);
+          if (await this.#fireUntil(end, condition)) return;
           idle = 0;
         } else if (idle++ < idleTurns) await nextTurn();
         else {
@@ -261,13 +261,15 @@ export class VirtualClock implements Clock {
     }
   }
 
+  /** Fires timers until a moment, or a condition holds; returns whether it does. */
   async #fireUntil(
     end: number,
     stop: () => boolean | Promise<boolean>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     for (let fired = 0;; fired++) {
       const { next } = this.#timers;
-      if (next === undefined || next.due > end || await stop()) return;
+      if (next === undefined || next.due > end) return false;
+      if (await stop()) return true;
       if (fired === this.#maxTimers) {
         throw new Error(
           `Cannot advance a VirtualClock: ${fired} timers fired in one call, which looks like an endless loop, at ${this.#now} ms`,

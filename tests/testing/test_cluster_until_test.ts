@@ -29,6 +29,20 @@ test("A condition that never holds ends the wait after seconds", async () => {
   }
 });
 
+test("A condition that has held ends the wait, though it holds only once", async () => {
+  const clock = new VirtualClock();
+  const cluster = await TestCluster.start({ clock });
+  try {
+    clock.setTimer(() => {}, 10);
+    let asked = 0;
+    const found = await cluster.until(() => ++asked === 2 && "found");
+    assert.equal(found, "found");
+    assert.equal(asked, 2);
+  } finally {
+    await cluster.stop();
+  }
+});
+
 test("A promise that takes longer than an hour completes within its limit", async () => {
   const clock = new VirtualClock();
   const cluster = await TestCluster.start({ clock });
