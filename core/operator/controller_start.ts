@@ -221,14 +221,16 @@ async function startWithRetries(
   }
 }
 
-/** Applies the CustomResourceDefinitions if the option `install` is set. */
+/** Applies the definitions of its kinds that any of the controllers installs. */
 async function install(
-  { watchedKinds, settings }: ManagedController,
-  { client, deps: { clock, log: logger } }: ControllerStartDeps,
+  { watchedKinds }: ManagedController,
+  { client, controllers, deps: { clock, log: logger } }: ControllerStartDeps,
 ): Promise<void> {
-  if (settings.install) {
-    await installCrds(client, watchedKinds, { clock, logger });
-  }
+  const installed = [...controllers.values()]
+    .flatMap((one) => one.settings.install ? one.watchedKinds : []);
+  const watched = new Set(watchedKinds.map(kindText));
+  const kinds = installed.filter((kind) => watched.has(kindText(kind)));
+  await installCrds(client, kinds, { clock, logger });
 }
 
 /** Applies the CustomResourceDefinitions of those kinds that have one. */

@@ -323,9 +323,8 @@ export class Operator {
    */
   async install(): Promise<void> {
     await this.#connect();
-    const kinds = [...this.#controllers.values()].flatMap((controller) =>
-      controller.watchedKinds
-    );
+    const kinds = [...this.#controllers.values()]
+      .flatMap(({ watchedKinds }) => watchedKinds);
     const { clock, logger } = this.#settings;
     await installCrds(this.#client as Client, kinds, { clock, logger });
   }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { z } from "zod";
+import { untyped } from "../../../core/api/kind.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
+import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { setDevelopment } from "../../../core/operator/development.ts";
@@ -364,19 +366,37 @@ scenario(
   },
 );
 
+const Part = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Part",
+  spec: z.object({}),
+});
+
 scenario(
   "An operator has installed its definitions when that is awaited",
   async (fixture) => {
-    const Part = defineKind({
-      group: "sample.coracle.dev",
-      version: "v1",
-      kind: "Part",
-      spec: z.object({}),
-    });
     const operator = fixture.operator();
     operator.register(Part, idle);
     await fixture.done(operator.install());
     const metadata = { namespace: "default", name: "p" };
     await fixture.client.create(Part, { metadata, spec: {} });
+  },
+);
+
+scenario(
+  "A controller watches what another controller installs, in any order",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(ConfigMap, idle, { watches: [watch(Part)] });
+    const { group, version, kind } = Part;
+    const other = untyped({ group, version, kind });
+    operator.register(Secret, idle, { watches: [watch(other)] });
+    operator.register(Part, idle, { install: true });
+    await fixture.start(operator);
+    assert.deepEqual(
+      operator.controllers.map(({ name }) => name),
+      ["configmap", "secret", "part"],
+    );
   },
 );
