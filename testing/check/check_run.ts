@@ -10,7 +10,12 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { OperatorSource } from "./operator_source.ts";
-import { type ForeignChange, type Perturbation, worldPlan } from "./plan.ts";
+import {
+  type ForeignChange,
+  type Perturbation,
+  RETRY_MS,
+  worldPlan,
+} from "./plan.ts";
 import {
   isAtRest,
   MAX_WRITES,
@@ -102,14 +107,17 @@ export async function runScenario(
       for (const jump of plan.jumps) {
         if (jump.step === at) world.jump(jump.ms);
       }
+      const started = world.now;
       await play(world, step);
       let quiet = step.settle === false ||
         await settled(world, violations, { at, writes });
       const hits = world.hits.reduce((sum, one) => sum + one, 0);
       const isActive = hits > acted || plan.waits.has(at);
       if (quiet && isActive && step.settle !== false) {
-        // A refused operator is at rest between its retries.
-        await world.advance(plan.aftermath);
+        // A refused operator is at rest between its retries. One that was refused
+        // without a rest has waited, and what is due must not depend on that.
+        const waited = world.now - started - STILL_MS;
+        await world.advance(Math.max(plan.aftermath - waited, RETRY_MS));
         quiet = await settled(world, violations, { at, writes });
       }
       acted = hits;

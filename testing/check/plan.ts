@@ -97,7 +97,7 @@ export interface ForeignChange {
 }
 
 /** Maximum pause between two attempts of an operator, in milliseconds. */
-const RETRY_MS = 1_200_000;
+export const RETRY_MS = 1_200_000;
 
 /** Plan in the form that a simulation executes. */
 export interface WorldPlan {

@@ -73,3 +73,27 @@ test("Work that is left out after an hour of throttling is found", async () => {
     'Report default/sample has another status.title after "apply Report default/sample"',
   ]);
 });
+
+test("What is due while throttling delays the next step is no finding", async () => {
+  const DAY_MS = 86_400_000;
+  const { findings } = await checkOperator({
+    operator: (cluster) => {
+      const operator = new Operator(cluster);
+      operator.register(Report, {
+        // Writes a ConfigMap at two o'clock.
+        async reconcile({ metadata: { name } }, ctx) {
+          const left = 7_200_000 - ctx.clock.wallTime() % DAY_MS;
+          if (left > 0) {
+            return patchStatus({ written: 0 }).rescheduleAfter(left);
+          }
+          await ctx.apply(ConfigMap, { metadata: { name } });
+          return patchStatus({ written: 1 });
+        },
+      }, { owns: [ConfigMap] });
+      return operator;
+    },
+    workload: [apply("a"), { delete: apply("a").apply }],
+    only: ["throttle"],
+  });
+  assert.deepEqual(findings.map(({ title }) => title), []);
+});
