@@ -11,15 +11,51 @@ import {
   fieldPath,
   type StateDifference,
   stateDifferences,
+  UID_REGEXP,
 } from "./state.ts";
 
-/** Requests of a run that may change something outside the cluster, in order. */
+/** Number of characters of a body that a trace shows. */
+export const SHOWN = 200;
+
+/**
+ * Requests of a run that may change something outside the cluster, in order. A
+ * UID of an object is replaced by the object, since it differs between runs.
+ */
 export function callsOf(
   record: Pick<RunRecord, "trace">,
 ): readonly TracedNote[] {
+  const names = uidNames(record);
+  const named = (text: string) =>
+    text.replace(UID_REGEXP, (uid) => names.get(uid) ?? uid);
   return notesOf(record, "external").filter(({ text }) =>
     !/^(GET|HEAD|OPTIONS) /.test(text)
-  );
+  ).map((call) => {
+    if (call.body === undefined) return { ...call, text: named(call.text) };
+    const body = named(call.body);
+    const place = named(call.text.split(" ", 2).join(" "));
+    return { ...call, text: `${place} ${body.slice(0, SHOWN)}`, body };
+  });
+}
+
+/** Names of the UIDs of a run, such as `<uid:Shop/default/a>`, by UID. */
+function uidNames(
+  { trace }: Pick<RunRecord, "trace">,
+): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  const counts = new Map<string, number>();
+  for (const entry of trace) {
+    if (entry.type === "note") continue;
+    const { kind, namespace, name, uid } = entry;
+    if (uid === "" || names.has(uid)) continue;
+    const object = [kind, namespace, name].join("/");
+    const count = (counts.get(object) ?? 0) + 1;
+    counts.set(object, count);
+    names.set(
+      uid,
+      count === 1 ? `<uid:${object}>` : `<uid:${object}:${count}>`,
+    );
+  }
+  return names;
 }
 
 /**

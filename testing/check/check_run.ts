@@ -9,6 +9,7 @@ import { milliseconds } from "../../core/api/duration.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions } from "../check_options.ts";
+import { SHOWN } from "./calls.ts";
 import type { OperatorSource } from "./operator_source.ts";
 import {
   type ForeignChange,
@@ -395,7 +396,7 @@ function tracedEntry(
     }
     case "external": {
       const { method, url, body } = entry;
-      const sent = body === undefined ? "" : ` ${body.slice(0, 200)}`;
+      const sent = body === undefined ? "" : ` ${body.slice(0, SHOWN)}`;
       const text = `${method} ${url}${sent}`;
       return { type: "note", what: "external", text, body, ...moment };
     }

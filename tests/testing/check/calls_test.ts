@@ -6,7 +6,7 @@ import {
   comparableCall,
 } from "../../../testing/check/calls.ts";
 import type { TracedNote } from "../../../testing/check/run_record.ts";
-import { note } from "./check_case.ts";
+import { event, note, write } from "./check_case.ts";
 
 /** Request outside the cluster, with a JSON body. */
 function call(text: string, body?: unknown, step = 0): TracedNote {
@@ -29,6 +29,29 @@ test("callsOf gives the requests that may change something", () => {
     "PUT",
     "PATCH",
     "DELETE",
+  ]);
+});
+
+test("callsOf names the objects of UIDs, which differ between runs", () => {
+  const uidOf = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
+  const object = (uid: string) => event("ADDED Gadget a", { uid });
+  const texts = (first: number, second: number) =>
+    callsOf({
+      trace: [
+        object(uidOf(first)),
+        object(uidOf(first)),
+        call(`PUT ${URL_A}/${uidOf(first)}`, { id: uidOf(first) }),
+        write("patch Gadget a", { uid: "" }),
+        object(uidOf(second)),
+        call(`DELETE ${URL_A}/${uidOf(second)}`),
+        call(`DELETE ${URL_A}/${uidOf(9)}`),
+      ],
+    }).map(({ text }) => text);
+  assert.deepEqual(texts(1, 2), texts(3, 4));
+  assert.deepEqual(texts(1, 2), [
+    `PUT ${URL_A}/<uid:Gadget/default/a> {"id":"<uid:Gadget/default/a>"}`,
+    `DELETE ${URL_A}/<uid:Gadget/default/a:2>`,
+    `DELETE ${URL_A}/${uidOf(9)}`,
   ]);
 });
 
