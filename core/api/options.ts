@@ -171,7 +171,7 @@ export function checkOptions(
   table: AnyTable,
   subject: string,
 ): void {
-  if (!hasMethods(options)) {
+  if (!hasMethods(options) || options instanceof Promise) {
     throw new TypeError(
       `Cannot read the options of ${subject}: they must be an object: received ${
         typeText(options)
@@ -234,10 +234,9 @@ function checkRow(
   if (value === false && "off" in row) return;
   if (!row.words?.includes(value as string)) {
     checkOption(value, row.type, { name, subject });
-    const { options, custom } = row as {
-      readonly options?: AnyTable;
-      readonly custom?: AnyTable;
-    };
+    const { options, custom } = row as Partial<
+      Record<"options" | "custom", AnyTable>
+    >;
     if (
       custom !== undefined &&
       (Object.keys(custom)[0] as string) in (value as object)
@@ -440,6 +439,8 @@ export function typeText(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
+  if (value instanceof Error) return "an error";
+  if (value instanceof Promise) return "a promise";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { limitedClient } from "../support/limited_client.ts";
+import type { Context } from "../../core/controller/context.ts";
 import { untyped } from "../../core/api/kind.ts";
 import {
   keepFinalizer,
@@ -299,7 +300,12 @@ for (const { what, make, names, advises } of LATER) {
 }
 
 /** Mistakes of reconcilers, which the log of the run reports. */
-const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
+const IN_RUNS: readonly (readonly [
+  string,
+  (ctx: Context<Gadget>) => unknown,
+  RegExp,
+  RegExp,
+])[] = [
   [
     "a status with a field that there is not",
     () => patchStatus({ valeu: "x" } as never),
@@ -324,12 +330,26 @@ const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
     /result of "reconcile"/,
     /must be noUpdate\(\), patchStatus/,
   ],
+  [
+    "an error that is returned",
+    () => new Error("s3cret"),
+    /result of "reconcile".*received an error$/,
+    /must be noUpdate\(\), patchStatus/,
+  ],
+  [
+    "the context as a result",
+    (ctx) => ctx,
+    /result of "reconcile".*received an object$/,
+    /must be noUpdate\(\), patchStatus/,
+  ],
 ];
 
 for (const [what, returned, names, advises] of IN_RUNS) {
   scenario(`Reported in a run with advice: ${what}`, async (fixture) => {
     const operator = fixture.operator();
-    operator.register(Gadget, { reconcile: () => returned() as never });
+    operator.register(Gadget, {
+      reconcile: (_gadget, ctx) => returned(ctx) as never,
+    });
     await fixture.start(operator);
     await fixture.create("a");
     const failure = () =>

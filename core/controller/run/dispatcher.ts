@@ -379,17 +379,17 @@ function checkResult(
   type: typeof ReconcileResult | typeof CleanupResult,
   method: string,
 ): void {
-  const mark = type === CleanupResult ? "finalizerRemoved" : "retry";
-  if (typeof result === "object" && result !== null && mark in result) return;
+  const mark = type === CleanupResult ? "finalizerRemoved" : "observed";
+  if (isJsonObject(result) && mark in result) return;
+  // Its values may be those of a Secret.
+  const names = Object.keys(isJsonObject(result) ? result : {}).slice(0, 8);
   throw new TypeError(
     `Cannot use the result of "${method}": it must be ${
       type === CleanupResult
         ? "removeFinalizer() or keepFinalizer()"
         : "noUpdate(), patchStatus(…), setStatus(…), patchResource(…), patchResourceAndStatus(…)"
     } or nothing: received ${
-      // Its values may be those of a Secret.
-      isJsonObject(result)
-        ? `an object with ${Object.keys(result).slice(0, 8).join(", ")}`
-        : typeText(result)}`,
+      [typeText(result), names.join(", ")].filter(Boolean).join(" with ")
+    }`,
   );
 }

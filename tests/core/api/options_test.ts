@@ -103,6 +103,8 @@ test("checkOptions rejects unknown options and values that are no objects", () =
   for (const value of [undefined, null, 3, "x"]) {
     assert.throws(() => check(value), /of a thing: they must be an object/);
   }
+  // Such as the answer of loadOperatorConfig() without await.
+  assert.throws(() => check(Promise.resolve({})), /received a promise$/);
 });
 
 test("checkOptions checks each item of an array by its table", () => {
