@@ -100,25 +100,35 @@ function notWritten(file: string, error: unknown): Error {
   );
 }
 
-/** Creates a folder with the folders above it. */
+/**
+ * Creates a folder with the folders above it.
+ *
+ * @throws {UsageError} If there is a file of that name, or no right to make it.
+ */
 export async function makeFolder(folder: string): Promise<void> {
   const make = async (path: string): Promise<void> => {
     try {
       await mkdir(path);
     } catch (error) {
-      const { code } = error as { readonly code?: string };
-      if (code === "EEXIST") return;
+      const code = codeOf(error);
+      if (code === "EEXIST" && (await stat(path)).isDirectory()) return;
       if (code !== "ENOENT" || dirname(path) === path) throw error;
       // Node's recursive mkdir never ends below /proc.
       await make(dirname(path));
       await mkdir(path);
     }
   };
-  await make(folder).catch((error: Error) => {
-    throw new Error(`Cannot create folder ${folder}: ${error.message}`, {
-      cause: error,
-    });
+  await make(folder).catch((error: unknown) => {
+    throw new UsageError(
+      `Cannot write to ${folder}: it must be a folder, or one that can be made: received ${
+        codeOf(error)
+      }`,
+    );
   });
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { readonly code?: string }).code;
 }
 
 /**
@@ -145,7 +155,7 @@ export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return (error as { readonly code?: string }).code !== "ESRCH";
+    return codeOf(error) !== "ESRCH";
   }
 }
 

@@ -105,7 +105,7 @@ test("makeFolder creates folders, and names one that the system denies", async (
   const denied = "/proc/coracle/a/b";
   await assert.rejects(
     makeFolder(denied),
-    /^Error: Cannot create folder \/proc\/coracle\/a\/b: E/,
+    /^UsageError: Cannot write to \/proc\/coracle\/a\/b: .*received E/,
   );
 });
 
