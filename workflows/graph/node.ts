@@ -6,6 +6,7 @@ import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { statusOf } from "../kstatus/status_of.ts";
+import { WAITING_RULES } from "../kstatus/status_rules.ts";
 
 /**
  * Dependencies and conditions of a workflow node. A condition is evaluated at
@@ -151,7 +152,8 @@ export interface Verdict {
 
 /**
  * Condition for `readyWhen`: the resource is Current by {@linkcode statusOf}. A
- * Deployment has rolled out, a Job has ended, a custom resource is Ready.
+ * Deployment has rolled out, a custom resource is Ready. A Job has ended
+ * successfully, or is suspended; {@linkcode statusOf} says Current while it runs.
  *
  * @example
  * ```ts
@@ -167,7 +169,7 @@ export function isCurrent(
   if (resource === undefined) {
     return { met: false, message: "It does not exist" };
   }
-  const { status, message } = statusOf(resource);
+  const { status, message } = statusOf(resource, { rules: WAITING_RULES });
   return { met: status === "Current", message, detail: status };
 }
 

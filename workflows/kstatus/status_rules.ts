@@ -359,6 +359,13 @@ export function jobCompletionStatus(
     : status;
 }
 
+/**
+ * Rules for waiting: Jobs are Current when they have ended, not while they run.
+ */
+export const WAITING_RULES: ReadonlyMap<string, StatusRule> = new Map([
+  ["batch/Job", jobCompletionStatus],
+]);
+
 /** Rules by group and kind, for all versions. */
 export const KIND_RULES: ReadonlyMap<string, StatusRule> = new Map([
   ["/ConfigMap", alwaysCurrent],

@@ -24,9 +24,9 @@ import {
   currentStatus,
   failedStatus,
   graceLeft,
-  jobCompletionStatus,
   type ObjectStatus,
   type StatusRule,
+  WAITING_RULES,
 } from "./status_rules.ts";
 import { aggregateStatus, statusOf } from "./status_of.ts";
 
@@ -202,13 +202,6 @@ const NOT_FOUND: ObjectStatus = {
   reason: "",
   message: "Resource not found",
 };
-
-/**
- * Rules for waiting: Jobs are Current when they have ended, not while they run.
- */
-const WAITING_RULES: ReadonlyMap<string, StatusRule> = new Map([
-  ["batch/Job", jobCompletionStatus],
-]);
 
 /** Kinds that count as failed when one of their pods has failed. */
 const POD_OWNERS: RegExp = /^(?:apps|extensions)\/(?:ReplicaSet|StatefulSet)$/;

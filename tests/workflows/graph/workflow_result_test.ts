@@ -130,6 +130,27 @@ test("isCurrent and isGone check the object, as kubectl wait does", () => {
   assert.equal(isGone({ resource: deployment(1) }).met, false);
 });
 
+test("isCurrent is met by a Job that has succeeded, not by one that runs", () => {
+  const job = (type?: "Complete" | "Failed"): KubernetesObject =>
+    ({
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name: "migrate", generation: 1 },
+      status: {
+        startTime: "2026-01-01T00:00:00Z",
+        active: type === undefined ? 1 : 0,
+        conditions: type === undefined ? [] : [{ type, status: "True" }],
+      },
+    }) as KubernetesObject;
+  const met = (type?: "Complete" | "Failed") =>
+    isCurrent({ resource: job(type) }).met;
+  assert.deepEqual([met(), met("Failed"), met("Complete")], [
+    false,
+    false,
+    true,
+  ]);
+});
+
 test("asVerdict takes booleans and verdicts, and nothing else", () => {
   const asked = { node: "a", condition: "readyWhen" } as const;
   assert.deepEqual(asVerdict(true, asked), { met: true });
