@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOption } from "../../core/api/options.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 
@@ -125,6 +126,7 @@ export function sameState(a: Condition, b: Condition): boolean {
  * @param condition The condition to set.
  * @param moment `now` is the time in milliseconds since the Unix epoch;
  * `generation` is the reconciled generation of the object, if any.
+ * @throws {TypeError} If the moment has no time.
  *
  * @example Set an equal condition again
  * ```ts
@@ -146,6 +148,9 @@ export function setCondition(
     readonly generation?: number | undefined;
   },
 ): Condition[] {
+  const subject = "setCondition()";
+  checkOption(moment, "object", { name: "moment", subject });
+  checkOption(moment.now, "number", { name: "moment.now", subject });
   const next: Condition = {
     type: condition.type,
     status: condition.status,

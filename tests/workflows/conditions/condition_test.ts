@@ -69,6 +69,18 @@ test("setCondition orders Stalled, Reconciling, Ready, newer generations, then t
   ]);
 });
 
+test("setCondition names the time that it lacks", () => {
+  const up = { type: "Up", status: "True", reason: "Up" } as const;
+  assert.throws(
+    () => setCondition([], up, undefined as never),
+    /setCondition\(\): "moment" must be an object: received nothing$/,
+  );
+  assert.throws(
+    () => setCondition([], up, {} as never),
+    /setCondition\(\): "moment\.now" must be a number: received nothing$/,
+  );
+});
+
 test("markAs sets Reconciling or Stalled and removes the other [F26]", () => {
   const words = { reason: "R", message: "" };
   const stalled = markAs([], { ...words, type: "Stalled" }, first);
