@@ -78,9 +78,10 @@ async function check(
   const only = textOf(flags, "only")?.split(",");
   for (const name of only ?? []) {
     if (name in PLAN_KINDS || name === "none") continue;
+    const kinds = Object.keys(PLAN_KINDS);
     throw new UsageError(
       `Cannot use --only: it must name kinds of plans: received "${name}"${
-        suggestion(name, Object.keys(PLAN_KINDS))
+        suggestion(name, kinds) || `, of ${kinds.join(", ")}`
       }`,
     );
   }

@@ -297,7 +297,7 @@ function readValues(
   for (const [path, value] of leaves(options, rows)) {
     const row = rows[path];
     if (row === undefined) {
-      const nearest = nearestName(path, Object.keys(rows));
+      const nearest = nearestName(path, [...Object.keys(rows), "controllers"]);
       throw new TypeError(
         `Cannot use the configuration ${subject}: there is no option "${path}"${
           nearest ? `, did you mean "${nearest}"?` : ""

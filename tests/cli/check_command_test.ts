@@ -284,6 +284,7 @@ operator.register(Namespace, { reconcile() {} });
       [copier, "--only", "crush"],
       /received "crush" \(did you mean "crash"\?\)/,
     ],
+    [[copier, "--only", "zz"], /received "zz", of crash, stale, /],
     [
       [copier, "--plans", "0"],
       /--plans: it must be a positive integer: received "0"/,

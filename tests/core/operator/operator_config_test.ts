@@ -215,6 +215,7 @@ test("loadOperatorConfig without file and variables changes nothing [J48]", asyn
 test("loadOperatorConfig rejects unknown settings and suggests the nearest", async () => {
   const files: [string, RegExp][] = [
     ["shutdownGrase: 1s", /did you mean "shutdownGrace"/],
+    ["controller: {}", /did you mean "controllers"/],
     [
       "shutdownGrace: soon",
       /operator\.yaml: "shutdownGrace" must be a duration.*"soon"/s,
