@@ -279,7 +279,7 @@ function segment(
   ) return encodeURIComponent(value);
   throw new TypeError(
     `Cannot address ${kind.kind}: its ${part} must be text other than "." and "..", without "/" and "%": received ${
-      JSON.stringify(value)
+      typeof value === "string" ? JSON.stringify(value) : typeText(value)
     }`,
   );
 }

@@ -5,6 +5,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
+  typeText,
 } from "../../api/options.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 import type { IndexDefinition } from "../../cache/store/object_indexes.ts";
@@ -263,12 +264,10 @@ export function byFunction<
  */
 export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
   const given: unknown = keys;
-  if (
-    typeof given !== "object" || given === null || !(Symbol.iterator in given)
-  ) {
+  if (typeof given !== "object" || !(Symbol.iterator in (given ?? {}))) {
     throw new TypeError(
       `Cannot map to primaries: the function must return a list of keys: received ${
-        given === null ? "null" : typeof given
+        typeText(given)
       }`,
     );
   }
@@ -277,8 +276,8 @@ export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
     const { name } = (key ?? {}) as { readonly name?: unknown };
     if (typeof name === "string") return keyText(key as ObjectKey);
     throw new TypeError(
-      `Cannot map to primaries: a key must be "namespace/name" or have a name: received ${
-        JSON.stringify(key)
+      `Cannot map to primaries: a key must be "namespace/name" or have a name, as metadata does: received ${
+        typeText(key)
       }`,
     );
   });

@@ -8,6 +8,7 @@ import {
   byLabel,
   byOwner,
   byOwnership,
+  keyTexts,
   mapped,
   ownerAnnotations,
   PRIMARY_NAME_ANNOTATION,
@@ -126,4 +127,23 @@ test("ReferenceIndex equals a plain map of sets over random histories", () => {
       }
     }),
   );
+});
+
+test("keyTexts names the type of a wrong key, not its value, a secret perhaps", () => {
+  const secret = { metadata: { name: "a" }, data: { password: "s3cret" } };
+  const refused = (keys: unknown) => {
+    try {
+      keyTexts(keys as Iterable<string>);
+      return "nothing";
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const advice = /have a name, as metadata does: received an object$/;
+  assert.match(refused([secret]), advice);
+  assert.match(refused([undefined]), /received nothing$/);
+  for (const keys of [null, undefined, "s3cret", secret, Promise.resolve()]) {
+    assert.match(refused(keys), /must return a list of keys: received \w+/);
+    assert.doesNotMatch(refused(keys), /s3cret/);
+  }
 });
