@@ -1,8 +1,28 @@
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../core/api/options.ts";
+import {
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../core/api/options.ts";
 import { jsonEquals } from "../core/patch/json_value.ts";
 import { BaseSource } from "./source_run.ts";
+
+/**
+ * Checks what a function of the user has found; a text has characters only.
+ *
+ * @throws {TypeError} If it is not a list.
+ */
+export function checkResources(primary: string, resources: unknown): void {
+  const isList = typeof resources === "object" && resources !== null &&
+    Symbol.iterator in resources;
+  if (isList) return;
+  throw new TypeError(
+    `Cannot use the resources of ${primary}: they must be a list: received ${
+      typeText(resources)
+    }`,
+  );
+}
 
 /** Options of a cache of external resources. */
 export interface ExternalCacheOptions<R> {
@@ -100,8 +120,10 @@ export class ExternalCache<R> {
    * Replaces the resources of a primary by those of a fetch.
    *
    * @returns Whether there is a change that the filters accept.
+   * @throws {TypeError} If the resources are not a list.
    */
   replace(primary: string, resources: Iterable<R>): boolean {
+    checkResources(primary, resources);
     const before = this.#primaries.get(primary) ?? new Map<string, Entry<R>>();
     const after = new Map<string, Entry<R>>();
     const deleted = this.#deleted.get(primary);

@@ -12,6 +12,7 @@ import type {
 import {
   CACHE_RULES,
   CachingSource,
+  checkResources,
   type ExternalCacheOptions,
 } from "./external_cache.ts";
 import { fetchContext, SourceRun } from "./source_run.ts";
@@ -226,7 +227,8 @@ class Polling<P extends KubernetesObject, R> extends Poller<P, R>
           `Cannot use the result of "${this.name}": it must be a Map from primary keys to lists: received ${typeof found}`,
         );
       }
-      for (const key of found.keys()) {
+      for (const [key, resources] of found) {
+        checkResources(key, resources);
         const why = whyNoKeyOf(run.context.primaryKind, key);
         if (why === undefined) continue;
         throw new TypeError(`Cannot use the result of "${this.name}": ${why}`);

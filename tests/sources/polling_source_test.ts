@@ -94,6 +94,7 @@ test("pollingSource keeps the last state after an invalid or hanging fetch", asy
     () => new Map([["default/a", ["one"]]]),
     () => new Promise(() => {}),
     () => "rubbish",
+    () => new Map<string, unknown>([["default/b", ["b"]], ["default/a", "x"]]),
     () => new Map([["default/a", ["two"]]]),
   ];
   let signal: AbortSignal | undefined;
@@ -116,6 +117,12 @@ test("pollingSource keeps the last state after an invalid or hanging fetch", asy
     source.health?.().message ?? "",
     /must be a Map.*received string/,
   );
+  await clock.advance(1_000);
+  assert.match(
+    source.health?.().message ?? "",
+    /resources of default\/a: they must be a list: received a string/,
+  );
+  assert.deepEqual(source.secondaries?.(a), ["one"]);
   await clock.advance(1_000);
   assert.equal(source.health?.().status, "healthy");
   assert.deepEqual(source.secondaries?.(a), ["two"]);
