@@ -637,8 +637,8 @@ test("coracle dev --watch restarts a file, also after an error in it", async () 
     assert.match(dev.output, /op\.ts:\d+/);
     write(text);
     await dev.says(/default\/a .*debug: two/);
-    assert.equal(dev.output.match(/Press Ctrl-C/g)?.length, 1);
     assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.equal(dev.output.match(/Press Ctrl-C/g)?.length, 1);
     assert.ok(isEmpty());
   } finally {
     await dev.kill();
