@@ -470,11 +470,14 @@ test("WatchingSource has a name of its own, and the access of its use", () => {
     `${TEXT} (3)`,
   ]);
   assert.deepEqual([...taken], [TEXT, `${TEXT} (2)`, "ours", `${TEXT} (3)`]);
-  const access = (["owns", "watches", "sources"] as const).map((role) => {
-    const source = new WatchingSource(PART, {}).usedAs(role);
+  const access = (["owns", "watches", undefined] as const).map((role) => {
+    const source = new WatchingSource(PART, {});
+    if (role !== undefined) source.usedAs(role);
     return [source.readOnly, source.isOwned];
   });
   assert.deepEqual(access, [[false, true], [true, false], [false, false]]);
+  const copied = new WatchingSource(PART, {}).usedAs("owns").usedAs("watches");
+  assert.deepEqual([copied.readOnly, copied.isOwned], [true, false]);
   const writes = new WatchingSource(PART, { readOnly: false });
   assert.equal(writes.usedAs("watches").readOnly, false);
 });
