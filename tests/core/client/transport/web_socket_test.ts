@@ -489,3 +489,20 @@ test("openWebSocket fails at a message of more than 16 MiB, before it arrives", 
     await inTime("the failure", assert.rejects(texts(stream)), 5_000);
     await until("it is closed", () => open.size === 0, { within: 10_000 });
   }));
+
+test("openWebSocket sends a repeated header of a single line on every runtime", () => {
+  const received: string[] = [];
+  return withPlainServer((socket, request) => {
+    received.push(...request.rawHeaders);
+    accept(socket, request);
+  }, async (server) => {
+    const stream = await openWebSocket({
+      ...PLAIN,
+      headers: {},
+      repeatedHeaders: { "impersonate-group": ["staff"] },
+    }, { server });
+    const at = received.findIndex((name) => /^impersonate-group$/i.test(name));
+    assert.equal(received[at + 1], "staff");
+    await stream.abort(new Error("enough"));
+  });
+});
