@@ -328,10 +328,11 @@ export class SourceGroup<P extends KubernetesObject> {
 
   async #begin(source: EventSource<P>): Promise<void> {
     const { log, primaryKind } = this.#deps;
+    const namespaces = this.#namespaces;
     let isMisled = false;
     await source.start({
       ...this.#deps,
-      namespaces: this.#namespaces,
+      namespaces,
       get: async (kind, key) => {
         await this.#othersOf(kind, source);
         return await this.read(kind, key);
@@ -358,6 +359,9 @@ export class SourceGroup<P extends KubernetesObject> {
         if (this.#started.has(source)) this.#handler?.retryFailed(key);
       },
     });
+    // A change during the start may have found nothing to change.
+    const latest = this.#namespaces;
+    if (latest !== namespaces) await source.changeNamespaces?.(latest);
   }
 
   async #stopOne(source: EventSource<P>): Promise<void> {

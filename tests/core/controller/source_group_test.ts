@@ -628,3 +628,26 @@ test("SourceGroup leaves a source behind that does not stop within ten seconds",
   assert.equal(stops, 1);
   assert.deepEqual(errors, ["Cannot stop an event source, it is left behind"]);
 });
+
+test("SourceGroup tells a source that has started of changed namespaces", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isStarted = false;
+  const told: NamespaceSet[] = [];
+  const group = groupWith({}, {
+    async start({ namespaces }: SourceContext) {
+      await promise;
+      isStarted = true;
+      told.push(namespaces);
+    },
+    changeNamespaces(namespaces: NamespaceSet) {
+      if (isStarted) told.push(namespaces);
+      return Promise.resolve();
+    },
+  });
+  const started = group.start(["one"], HANDLER);
+  await nextTurn();
+  await group.changeNamespaces(["two"]);
+  resolve();
+  await started;
+  assert.deepEqual(told, [["one"], ["two"]]);
+});
