@@ -487,5 +487,5 @@ function effectOf(
 ): "created" | "changed" | "deleted" | "nothing" {
   if (!changed) return "nothing";
   if (verb.startsWith("delete")) return "deleted";
-  return code === 201 ? "created" : "changed";
+  return code === 201 || verb === "create" ? "created" : "changed";
 }

@@ -251,8 +251,8 @@ test("A write has the name in its body, and no code without an answer", async ()
   const [first] = writesOf(record);
   assert.ok(first !== undefined);
   assert.equal(writeText(first), "create Secret default/a");
-  const { code, disturbed } = first;
-  assert.deepEqual([code, disturbed], [0, true]);
+  const { code, disturbed, effect } = first;
+  assert.deepEqual([code, disturbed, effect], [0, true, "created"]);
 });
 
 test("A step that is no object of the API fails the run", async () => {
