@@ -12,7 +12,12 @@
 
 import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
-import { checkOption, checkOptions, typeText } from "../../core/api/options.ts";
+import {
+  checkOption,
+  checkOptions,
+  checkParts,
+  typeText,
+} from "../../core/api/options.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { Context } from "../../core/controller/context.ts";
 import { LatestMap } from "../../core/controller/latest_map.ts";
@@ -415,7 +420,9 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     let end = steps;
     let schedule = eventSchedule();
     try {
-      schedule = this.#definition.schedule(this.object);
+      const given = this.#definition.schedule(this.object);
+      checkParts(given, { next: "function" }, "the schedule of an object");
+      schedule = given;
     } catch (cause) {
       // A user must correct an invalid schedule, such as a misspelled interval.
       const why = errorText(cause);

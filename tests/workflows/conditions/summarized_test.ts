@@ -262,6 +262,17 @@ releaseScenario(
 );
 
 releaseScenario(
+  "A pace that is no schedule stalls the object",
+  async (release) => {
+    await release.play([() => {}], { schedule: () => "1m" as never });
+    assert.match(
+      await release.ready(),
+      /^False InvalidSchedule: .* an object with next: received a string$/,
+    );
+  },
+);
+
+releaseScenario(
   "A pace that cannot be read stalls the object, behind what the steps say [F5]",
   async (release) => {
     const { fixture } = release;
