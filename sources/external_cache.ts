@@ -8,22 +8,6 @@ import {
 import { jsonEquals } from "../core/patch/json_value.ts";
 import { BaseSource } from "./source_run.ts";
 
-/**
- * Checks what a function of the user has found; a text has characters only.
- *
- * @throws {TypeError} If it is not a list.
- */
-export function checkResources(primary: string, resources: unknown): void {
-  const isList = typeof resources === "object" && resources !== null &&
-    Symbol.iterator in resources;
-  if (isList) return;
-  throw new TypeError(
-    `Cannot use the resources of ${primary}: they must be a list: received ${
-      typeText(resources)
-    }`,
-  );
-}
-
 /** Options of a cache of external resources. */
 export interface ExternalCacheOptions<R> {
   /**
@@ -63,6 +47,26 @@ const FILTER_RULES: OptionRules<ExternalFilters<never>> = {
   delete: "function?",
   generic: "function?",
 };
+
+/**
+ * Returns what a program has given as the resources of a primary.
+ *
+ * @param source The name of the source.
+ * @throws {TypeError} If it is no list.
+ */
+export function resourcesOf<R>(
+  found: Iterable<R>,
+  source: string,
+  primary: string,
+): Iterable<R> {
+  const isList = typeof Object(found)[Symbol.iterator] === "function";
+  if (isList && typeof found !== "string") return found;
+  throw new TypeError(
+    `Cannot use the resources of ${primary} for "${source}": they must be a list: received ${
+      typeText(found)
+    }`,
+  );
+}
 
 interface Entry<R> {
   readonly resource: R;
@@ -120,10 +124,8 @@ export class ExternalCache<R> {
    * Replaces the resources of a primary by those of a fetch.
    *
    * @returns Whether there is a change that the filters accept.
-   * @throws {TypeError} If the resources are not a list.
    */
   replace(primary: string, resources: Iterable<R>): boolean {
-    checkResources(primary, resources);
     const before = this.#primaries.get(primary) ?? new Map<string, Entry<R>>();
     const after = new Map<string, Entry<R>>();
     const deleted = this.#deleted.get(primary);

@@ -15,6 +15,7 @@ import {
   CACHE_RULES,
   CachingSource,
   type ExternalCacheOptions,
+  resourcesOf,
 } from "./external_cache.ts";
 import { BaseSource, fetchContext } from "./source_run.ts";
 
@@ -156,7 +157,8 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
     const key = keyText(keyOf(primary));
     if (!this.cache.has(key) && this.#fetch !== undefined) {
       const ctx = fetchContext(run, run.signal, primary);
-      const found = await this.#fetch(primary, ctx);
+      const given = await this.#fetch(primary, ctx);
+      const found = resourcesOf(given, this.name, key);
       // The source may have stopped. Resources that were pushed since are newer.
       if (run.ended) return [...found];
       if (!this.cache.has(key)) {
@@ -173,7 +175,11 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
   }
 
   pushAll(key: ObjectKey | string, resources: Iterable<R>): void {
-    this.#change(key, (text) => this.cache.replace(text, resources));
+    this.#change(
+      key,
+      (text) =>
+        this.cache.replace(text, resourcesOf(resources, this.name, text)),
+    );
   }
 
   remove(key: ObjectKey | string, id?: string): void {

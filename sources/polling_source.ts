@@ -12,8 +12,8 @@ import type {
 import {
   CACHE_RULES,
   CachingSource,
-  checkResources,
   type ExternalCacheOptions,
+  resourcesOf,
 } from "./external_cache.ts";
 import { fetchContext, SourceRun } from "./source_run.ts";
 import type { Timer } from "../core/clock.ts";
@@ -228,10 +228,13 @@ class Polling<P extends KubernetesObject, R> extends Poller<P, R>
         );
       }
       for (const [key, resources] of found) {
-        checkResources(key, resources);
         const why = whyNoKeyOf(run.context.primaryKind, key);
-        if (why === undefined) continue;
-        throw new TypeError(`Cannot use the result of "${this.name}": ${why}`);
+        if (why !== undefined) {
+          throw new TypeError(
+            `Cannot use the result of "${this.name}": ${why}`,
+          );
+        }
+        resourcesOf(resources, this.name, key);
       }
       if (run.ended) return;
       for (const [key, mark] of marks) this.settle(key, mark);
@@ -486,6 +489,7 @@ class PerResourcePolling<P extends KubernetesObject, R> extends Poller<P, R>
           fetchContext(run, signal, poll.primary),
         ),
     );
+    resourcesOf(found, this.name, key);
     const other = this.#polls.get(key) ?? poll;
     if (run.ended || poll.isDeleted || other !== poll) return;
     // A deleted primary that was not polled: nothing would forget its resources.

@@ -10,6 +10,7 @@ import {
   perResourcePollingSource,
   pollingSource,
 } from "../../sources/polling_source.ts";
+import { cachingInboundSource } from "../../sources/inbound_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
 const a = gadget("a");
@@ -120,7 +121,7 @@ test("pollingSource keeps the last state after an invalid or hanging fetch", asy
   await clock.advance(1_000);
   assert.match(
     source.health?.().message ?? "",
-    /resources of default\/a: they must be a list: received a string/,
+    /resources of default\/a for "poll": they must be a list: received a string/,
   );
   assert.deepEqual(source.secondaries?.(a), ["one"]);
   await clock.advance(1_000);
@@ -916,3 +917,35 @@ test("perResourcePollingSource fetches once before a read after a failed write",
   assert.deepEqual(await source.secondaries?.(a), ["2"]);
   await source.stop();
 });
+
+for (const given of [{ name: "one" }, "one", null, undefined, 1]) {
+  test(`Sources refuse ${JSON.stringify(given)} by name where a list is due`, async () => {
+    const clock = new VirtualClock();
+    const wrong = given as unknown as string[];
+    const refusal =
+      /Cannot use the resources of default\/a for "odd": they must be a list: received /;
+    const all = pollingSource<typeof a, string>({
+      name: "odd",
+      interval: "1s",
+      fetch: () => new Map([["default/b", ["two"]], ["default/a", wrong]]),
+    });
+    await all.start(recordedContext(clock, [a, b]));
+    assert.match(all.health?.().message ?? "", refusal);
+    await all.stop();
+    const options = { name: "odd", fetch: () => wrong };
+    for (
+      const source of [
+        perResourcePollingSource<typeof a, string>(options),
+        cachingInboundSource<typeof a, string>(options),
+      ]
+    ) {
+      await source.start(recordedContext(clock, [a]));
+      await assert.rejects(async () => await source.secondaries?.(a), refusal);
+      await source.stop();
+    }
+    const pushed = cachingInboundSource<typeof a, string>({ name: "odd" });
+    await pushed.start(recordedContext(clock, [a]));
+    assert.throws(() => pushed.pushAll("default/a", wrong), refusal);
+    await pushed.stop();
+  });
+}
