@@ -188,7 +188,7 @@ class Polling<P extends KubernetesObject, R> extends Poller<P, R>
       throw new Error(
         `Cannot read "${this.name}": the external system has not answered ${
           hasWorked ? "since a write failed" : "yet"
-        }: received ${health.message}`,
+        }: ${health.message}`,
       );
     }
     return this.cache.of(keyText(keyOf(primary)));
