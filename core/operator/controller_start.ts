@@ -246,9 +246,9 @@ export async function installCrds(
 
 /**
  * Checks that the objects of a controller can be watched: the server must serve
- * all kinds, that of the primaries with the expected scope, and the account must
- * be allowed to list them. Other failures of lists of secondaries are left to
- * their informers, which retry.
+ * all kinds, that of the primaries with the expected scope, and accept lists of
+ * them, by this account and field selector. Other failures of lists of secondaries
+ * are left to their informers, which retry.
  *
  * @throws {Error} If a kind cannot be watched; the error says what to do.
  */
@@ -277,7 +277,8 @@ async function check(
   }));
   for (const one of different.values()) {
     await checkRight(client, one, wanted).catch((error: Error) => {
-      if (ApiError.is(error.cause) && error.cause.isForbidden) throw error;
+      const { status } = (error.cause ?? error) as Partial<ApiError>;
+      if (status === 400 || status === 403) throw error;
     });
   }
 }

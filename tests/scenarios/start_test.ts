@@ -109,6 +109,20 @@ scenario(
 );
 
 scenario(
+  "A field selector of a secondary that the server refuses fails the start",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, { reconcile() {} }, {
+      watches: [watch(ConfigMap, { fieldSelector: "data.color=red" })],
+    });
+    await assert.rejects(
+      fixture.start(operator),
+      /Cannot list ConfigMap.*data\.color/s,
+    );
+  },
+);
+
+scenario(
   "A waiting operator starts when its permissions are granted [InformerErrorHandlerStartIT] [InformerRelatedBehaviorITS]",
   async (fixture) => {
     for (const first of [[], [MAPS], [GADGETS]]) {

@@ -263,12 +263,14 @@ test("Controller looks up each kind and lists it in each of its namespaces", asy
   }
 });
 
-test("Controller starts without a list of secondaries that fails, unless forbidden", async () => {
+test("Controller starts without a list of secondaries that fails, unless refused", async () => {
   const parts = { watching: [watching(Secret)] };
   const refusing = (error: Error) => (text: string) =>
     text === "list Secret a" ? error : undefined;
   await checkedStart(parts, refusing(broken)).started;
   await assert.rejects(checkedStart(parts, refusing(forbidden)).started);
+  const bad = new ApiError("Bad", { status: 400, reason: "BadRequest" });
+  await assert.rejects(checkedStart(parts, refusing(bad)).started, bad);
 });
 
 test("Controller reports a lookup that fails as it is, and a missing kind by name", async () => {
