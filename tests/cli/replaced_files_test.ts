@@ -62,20 +62,34 @@ test("fileReplaced ends with its signal", async () => {
   assert.equal(await inTime("the wait ends", seen, 5_000), false);
 });
 
-test("fileReplaced does not see a file that is written, and ends while it waits", async () => {
-  const folder = project();
+/** Makes ten changes in a folder that are no replacement. */
+async function changeUnseen(
+  folder: string,
+  change: (count: number) => void,
+): Promise<void> {
   const stop = new AbortController();
   const seen = fileReplaced(folder, stop.signal);
   let isSeen: boolean | undefined;
   void seen.then((found) => isSeen = found);
-  let writes = 0;
-  await until("the file is written often", () => {
-    writeFileSync(join(folder, "op.ts"), `${++writes}`);
-    return writes === 10;
-  });
-  assert.equal(isSeen, undefined);
-  stop.abort();
-  assert.equal(await inTime("the wait ends", seen, 5_000), false);
+  try {
+    let count = 0;
+    await until("ten changes are made", () => {
+      change(++count);
+      return count === 10;
+    });
+    assert.equal(isSeen, undefined);
+  } finally {
+    stop.abort();
+    assert.equal(await inTime("the wait ends", seen, 5_000), false);
+  }
+}
+
+test("fileReplaced does not see a file that is written, and ends while it waits", async () => {
+  const folder = project();
+  await changeUnseen(
+    folder,
+    (count) => writeFileSync(join(folder, "op.ts"), `${count}`),
+  );
 });
 
 for (
@@ -88,42 +102,16 @@ for (
   test(`fileReplaced does not see that ${name} is replaced`, async () => {
     const folder = project();
     writeText(folder, name, "1");
-    const stop = new AbortController();
-    const seen = fileReplaced(folder, stop.signal);
-    let isSeen: boolean | undefined;
-    void seen.then((found) => isSeen = found);
-    try {
-      let count = 0;
-      await until("the file is replaced often", () => {
-        replace(folder, name);
-        return ++count === 10;
-      });
-      assert.equal(isSeen, undefined);
-    } finally {
-      stop.abort();
-      assert.equal(await seen, false);
-    }
+    await changeUnseen(folder, () => replace(folder, name));
   });
 }
 
 test("fileReplaced does not see that a file is deleted", async () => {
   const folder = project();
-  const stop = new AbortController();
-  const seen = fileReplaced(folder, stop.signal);
-  let isSeen: boolean | undefined;
-  void seen.then((found) => isSeen = found);
-  try {
-    let count = 0;
-    await until("other files have changed often", () => {
-      if (++count === 5) rmSync(join(folder, "op.ts"));
-      writeFileSync(join(folder, `${count}.txt`), "");
-      return count === 10;
-    });
-    assert.equal(isSeen, undefined);
-  } finally {
-    stop.abort();
-    assert.equal(await seen, false);
-  }
+  await changeUnseen(folder, (count) => {
+    if (count === 5) rmSync(join(folder, "op.ts"));
+    writeFileSync(join(folder, `${count}.txt`), "");
+  });
 });
 
 test("fileReplaced watches 200 folders", async () => {
