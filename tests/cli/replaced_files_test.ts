@@ -9,7 +9,7 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { fileReplaced } from "../../cli/replaced_files.ts";
+import { fileReplaced, losesReplacedFiles } from "../../cli/replaced_files.ts";
 import { inTime } from "../support/in_time.ts";
 import { until } from "../support/until.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
@@ -114,7 +114,10 @@ test("fileReplaced does not see that a file is deleted", async () => {
   });
 });
 
-test("fileReplaced watches 200 folders", async () => {
+test("fileReplaced watches 200 folders", async (context) => {
+  if (!losesReplacedFiles()) {
+    return context.skip("nothing uses it here, and Deno takes seconds for it");
+  }
   const folder = temporaryFolder();
   const deep = (count: number) => `${"a/".repeat(count - 1)}op.ts`;
   for (const count of [1, 200, 201]) writeText(folder, deep(count), "1");
