@@ -161,10 +161,14 @@ for (
   });
 }
 
-test("loadOperatorModule explains how to make a package of ES modules", async (context) => {
-  if (process.versions["bun"] ?? process.versions["deno"]) {
-    return context.skip("to other runtimes than Node each .ts file is one");
-  }
+/** Reason why a test of Node's module loader is skipped. */
+const NO_NODE = process.versions["bun"] ?? process.versions["deno"]
+  ? "other runtimes than Node run each .ts file as an ES module"
+  : false;
+
+test("loadOperatorModule explains how to make a package of ES modules", {
+  skip: NO_NODE,
+}, async () => {
   const folder = temporaryFolder();
   writeText(folder, "package.json", '{ "type": "commonjs" }');
   const file = writeText(
@@ -178,10 +182,9 @@ test("loadOperatorModule explains how to make a package of ES modules", async (c
   });
 });
 
-test("loadOperatorModule names the Node version that runs TypeScript", async (context) => {
-  if (process.versions["bun"] ?? process.versions["deno"]) {
-    return context.skip("other runtimes than Node run them all");
-  }
+test("loadOperatorModule names the Node version that runs TypeScript", {
+  skip: NO_NODE,
+}, async () => {
   // To this Node what .ts is to older ones.
   const file = writeText(temporaryFolder(), "lamp.tsx", "export {};");
   const error = await exportsOf(file).catch((error: Error) => error);
