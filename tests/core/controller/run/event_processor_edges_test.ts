@@ -400,6 +400,19 @@ test("EventProcessor counts no object as failing that is about to vanish", async
   assert.deepEqual([failing, exhausted, oldest], [0, 0, 0]);
 });
 
+test("ConcurrencyCap calls a controller again that it refuses during a call", () => {
+  const cap = new ConcurrencyCap(1);
+  let begun = 0;
+  const pump = () => {
+    while (cap.acquire(pump)) begun++;
+  };
+  pump();
+  cap.release();
+  assert.equal(begun, 2);
+  cap.release();
+  assert.equal(begun, 3);
+});
+
 test("ConcurrencyCap offers nothing to a controller that is forgotten", () => {
   const cap = new ConcurrencyCap(1);
   const offered: string[] = [];
