@@ -80,6 +80,11 @@ const FORMS: readonly (readonly [
   ],
   ["the only exported Operator", "export const x = make('a');", ["a"]],
   [
+    "the only exported Operator by both of its names",
+    "const x = make('a'); export { x, x as y };",
+    ["a"],
+  ],
+  [
     "the only exported Operator before the function operator",
     "export const x = make('a'); export const operator = () => make('b');",
     ["a"],
