@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   type Condition,
+  conditionsIn,
   findCondition,
   isReady,
   isReconciling,
@@ -129,6 +130,13 @@ test("isReconciling needs Reconciling without Stalled", () => {
   assert.equal(isReconciling(list), true);
   const both = setCondition(list, { ...words, type: "Stalled" }, first);
   assert.equal(isReconciling(both), false);
+});
+
+test("conditionsIn leaves out damaged entries, and repeated types", () => {
+  const ready = { type: "Ready", status: "True" };
+  const again = { ...ready, status: "False" };
+  const conditions = [null, 5, { type: 5 }, ready, again];
+  assert.deepEqual(conditionsIn({ conditions }), [ready]);
 });
 
 test("Functions of conditions take a status that has none yet", () => {
