@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { z } from "zod";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
-import { exampleObjects } from "../../../testing/check/examples.ts";
+import {
+  exampleObjects,
+  scratchServer,
+} from "../../../testing/check/examples.ts";
 import type { OperatorSource } from "../../../testing/check/operator_source.ts";
 
 const names = { group: "a.io", version: "v1" };
@@ -55,4 +58,25 @@ test("An example is made of each primary kind, the first that is accepted", asyn
   });
   assert.equal(second, tried[1]);
   assert.deepEqual(await examples(undefined, () => false), []);
+});
+
+test("A scratch server accepts changes by the rules of a kind, and keeps nothing", async () => {
+  const rule = "self >= oldSelf";
+  const size = z.int().meta({ "x-kubernetes-validations": [{ rule }] });
+  const Raft = defineKind({
+    ...names,
+    kind: "Raft",
+    spec: z.object({ size }),
+  });
+  const raft = (size: number) => ({
+    apiVersion: "a.io/v1",
+    kind: "Raft",
+    metadata: { namespace: "default", name: "a" },
+    spec: { size },
+  });
+  const { accepts, close } = await scratchServer([Raft]);
+  assert.equal(await accepts(raft(2), raft(1)), true);
+  assert.equal(await accepts(raft(1), raft(2)), false);
+  assert.equal(await accepts(raft(1)), true);
+  await close();
 });
