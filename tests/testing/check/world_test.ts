@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { World } from "../../../testing/check/world.ts";
 import {
   COPIER,
@@ -59,6 +60,26 @@ test("Only one world exists at a time", async () => {
       World.start({ seed: 1, load: loadCopier }),
       /Cannot start a world: another one has not ended/,
     );
+  } finally {
+    await world.end();
+  }
+});
+
+test("A killed process whose start fails afterwards is not restarted", async () => {
+  const loading = Promise.withResolvers<undefined>();
+  const world = await World.start({
+    seed: 1,
+    load({ incarnation, cluster: { client } }) {
+      if (incarnation > 1) return loadCopier();
+      void client.list(ConfigMap); // Never answered: the world stands still.
+      return loading.promise;
+    },
+  });
+  try {
+    await world.restart();
+    loading.reject(new Error("Too late"));
+    await world.advance(3_600_000);
+    assert.equal(world.incarnation, 2);
   } finally {
     await world.end();
   }
