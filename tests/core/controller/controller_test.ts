@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ResolvedKind } from "../../../core/api/kind.ts";
+import { type ResolvedKind, untyped } from "../../../core/api/kind.ts";
 import {
   Controller,
   type ControllerDeps,
 } from "../../../core/controller/controller.ts";
 import { ConfigMap, Node } from "../../../core/kinds/core_v1.ts";
+import {
+  type ControllerHandle,
+  Operator,
+} from "../../../core/operator/operator.ts";
+import { TestCluster } from "../../../testing/test_cluster.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 test("Controller that is stopped during its start opens nothing afterwards", async () => {
   const kind: ResolvedKind = {
@@ -42,4 +48,27 @@ test("Controller refuses to trigger a key that none of its primaries can have", 
     assert.throws(() => new Controller(Node, reconciler).trigger(key));
   }
   new Controller(Node, reconciler).trigger("a");
+});
+
+test("Controller of a cluster-scoped kind keeps its objects in other namespaces", async () => {
+  // Only the server says its scope.
+  const kind = untyped({ group: "", version: "v1", kind: "Node" });
+  const registered = Promise.withResolvers<ControllerHandle>();
+  const cluster = await TestCluster.start({
+    clock: new VirtualClock(),
+    objects: [{ apiVersion: "v1", kind: "Node", metadata: { name: "one" } }],
+    operator(options) {
+      const operator = new Operator(options);
+      registered.resolve(operator.register(kind, { reconcile() {} }));
+      return operator;
+    },
+  });
+  try {
+    const handle = await registered.promise;
+    assert.ok(handle.primaries.has("one"));
+    await cluster.complete(handle.changeNamespaces(["other"]));
+    assert.ok(handle.primaries.has("one"));
+  } finally {
+    await cluster.stop();
+  }
 });
