@@ -4,6 +4,7 @@ import http, { request } from "node:http";
 import https from "node:https";
 import type { Readable } from "node:stream";
 import { test } from "node:test";
+import { nextTurn } from "../../../core/clock.ts";
 import { replaceHttp } from "../../../testing/check/world_http.ts";
 
 type Answer = Readable & {
@@ -204,4 +205,23 @@ test("Replaced node:http ends its time limit at the answer, and then closes", as
   } finally {
     Object.assign(globalThis, { clearTimeout, setTimeout });
   }
+});
+
+test("Replaced node:http gives no answer that comes after its request was ended", async () => {
+  const arriving = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      await arriving.promise;
+      controller.close();
+    },
+  });
+  await withHttp(() => new Response(body), async () => {
+    let answers = 0;
+    const sent = http.get("http://a.test/", () => void answers++);
+    await nextTurn();
+    sent.destroy();
+    arriving.resolve();
+    await nextTurn();
+    assert.equal(answers, 0);
+  });
 });
