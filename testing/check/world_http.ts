@@ -43,7 +43,9 @@ class FetchedRequest extends Writable {
     }
     if (auth) this.setHeader("authorization", `Basic ${btoa(auth)}`);
     if (timeout !== undefined) this.setTimeout(timeout);
-    signal?.addEventListener("abort", () => this.destroy(signal.reason));
+    const stop = () => this.destroy(signal?.reason);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
   }
 
   setHeader(name: string, value: unknown): this {

@@ -225,3 +225,19 @@ test("Replaced node:http gives no answer that comes after its request was ended"
     assert.equal(answers, 0);
   });
 });
+
+test("Replaced node:http sends nothing for a signal that has aborted", async () => {
+  const sent: string[] = [];
+  const answer = ({ url }: Request) => {
+    sent.push(url);
+    return new Response();
+  };
+  await withHttp(answer, async () => {
+    const signal = AbortSignal.abort(new Error("over"));
+    const failures: unknown[] = [];
+    http.get("http://a.test/", { signal })
+      .on("error", (error) => failures.push(error));
+    await nextTurn();
+    assert.deepEqual([sent, failures], [[], [signal.reason]]);
+  });
+});
