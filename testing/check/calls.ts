@@ -17,16 +17,20 @@ import {
 /** Number of characters of a body that a trace shows. */
 export const SHOWN = 200;
 
+/** A UID, or the beginning of one, which may be a short name. */
+const UID_OR_START = new RegExp(`${UID_REGEXP.source}|\\b[0-9a-f]{8}\\b`, "g");
+
 /**
  * Requests of a run that may change something outside the cluster, in order. A
- * UID of an object is replaced by the object, since it differs between runs.
+ * UID of an object, or its first eight digits, is replaced by the object, since
+ * it differs between runs.
  */
 export function callsOf(
   record: Pick<RunRecord, "trace">,
 ): readonly TracedNote[] {
   const names = uidNames(record);
   const named = (text: string) =>
-    text.replace(UID_REGEXP, (uid) => names.get(uid) ?? uid);
+    text.replace(UID_OR_START, (uid) => names.get(uid) ?? uid);
   return notesOf(record, "external").filter(({ text }) =>
     !/^(GET|HEAD|OPTIONS) /.test(text)
   ).map((call) => {
@@ -50,10 +54,8 @@ function uidNames(
     const object = [kind, namespace, name].join("/");
     const count = (counts.get(object) ?? 0) + 1;
     counts.set(object, count);
-    names.set(
-      uid,
-      count === 1 ? `<uid:${object}>` : `<uid:${object}:${count}>`,
-    );
+    const text = count === 1 ? object : `${object}:${count}`;
+    names.set(uid, `<uid:${text}>`).set(uid.slice(0, 8), `<uid:${text}…>`);
   }
   return names;
 }

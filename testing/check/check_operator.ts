@@ -5,8 +5,13 @@
  * @module
  */
 import { milliseconds } from "../../core/api/duration.ts";
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import {
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../../core/api/options.ts";
 import { kindText } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import type { CheckOptions, CheckReport } from "../check_options.ts";
@@ -21,7 +26,7 @@ import {
 } from "./check_session.ts";
 import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
-import { exampleObjects, scratchServer } from "./examples.ts";
+import { exampleObjects, requireAccepted, scratchServer } from "./examples.ts";
 import { optionsBeside, readOptions } from "./options_file.ts";
 import type { Violation } from "./oracles.ts";
 import {
@@ -75,11 +80,59 @@ export interface Runner {
   close(): Promise<void>;
 }
 
+type Invariants = NonNullable<CheckOptions["invariants"]>;
+
+const INVARIANT_RULES: OptionRules<Invariants> = {
+  always: { type: "object?", check: checkInvariants },
+  eventually: { type: "object?", check: checkInvariants },
+};
+
+function checkInvariants(
+  invariants: NonNullable<Invariants["always"]>,
+  subject: string,
+): void {
+  for (const [name, invariant] of Object.entries(invariants)) {
+    if (typeof invariant === "function") continue;
+    throw new TypeError(
+      `Cannot read the options of ${subject}: the invariant "${name}" must be a function: received ${
+        typeText(invariant)
+      }`,
+    );
+  }
+}
+
+/** Checks that each step of a workload does one thing. */
+function checkSteps(
+  steps: NonNullable<CheckOptions["workload"]>,
+  subject: string,
+): void {
+  for (const [at, step] of steps.entries()) {
+    const fail = (why: string) => {
+      throw new TypeError(
+        `Cannot read the options of ${subject}: workload[${at}] ${why}`,
+      );
+    };
+    const { settle: _settle, ...work } = Object(step) as Partial<typeof step>;
+    const [[name, value] = [], another] = Object.entries(work);
+    if (another || !/^(apply|patch|delete|wait)$/.test(String(name))) {
+      fail(
+        `must have one of apply, patch, delete and wait: received ${
+          Object.keys(work).join(", ") || typeText(step)
+        }`,
+      );
+    }
+    const { apiVersion, kind } = Object(value) as Partial<UntypedObject>;
+    if (name !== "wait" && !(apiVersion && kind)) {
+      fail(`must have an apiVersion and a kind: received ${typeText(value)}`);
+    }
+  }
+}
+
 const RULES: OptionRules<EngineOptions> = {
   operator: "any",
   kinds: "array?",
   examples: "array?",
-  workload: "array?",
+  workload: { type: "array?", check: checkSteps },
   plans: "count?",
   budget: "duration?",
   exhaustive: "boolean?",
@@ -90,7 +143,7 @@ const RULES: OptionRules<EngineOptions> = {
   from: "name?",
   export: "name?",
   externals: "function?",
-  invariants: "object?",
+  invariants: { type: "object?", options: INVARIANT_RULES },
   enough: "function?",
   onProgress: "function?",
   runner: "function?",
@@ -249,6 +302,7 @@ class Check {
     const server = await scratchServer(source.kinds);
     try {
       const found = await exampleObjects({ given, source, server });
+      if (given !== undefined) await requireAccepted(found, source.kinds);
       if (found.length === 0) {
         throw new Error(
           "Cannot check the operator: no object for its kinds could be made from their schemas: give examples, such as in a YAML file beside it of the same name",

@@ -27,9 +27,9 @@ export async function readExamples(
       `Cannot read ${file}: each of its documents must be an object with apiVersion, kind and metadata: received ${received}`,
     );
   };
-  const text = await readFile(file, "utf8").catch((error: Error) =>
-    fail(error.message)
-  );
+  const text = await readFile(file, "utf8").catch((error: Error) => {
+    throw new TypeError(`Cannot read examples: ${error.message}`);
+  });
   const { parseAllDocuments } = await import("yaml");
   const documents = parseAllDocuments(text, { stringKeys: true });
   return documents.flatMap((document, at) => {

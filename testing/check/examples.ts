@@ -17,6 +17,8 @@ import { type Accepts, generatedObjects } from "./workload.ts";
 /** Server for dry runs that determine which objects are valid. */
 export interface ScratchServer {
   readonly accepts: Accepts;
+  /** Applies an object, which stays. */
+  apply(object: JsonObject): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -34,7 +36,7 @@ export async function scratchServer(
   for (const kind of kinds) await installCrd(client, kind);
   const kindOf = ({ apiVersion, kind }: JsonObject) =>
     untyped({ ...parseApiVersion(String(apiVersion)), kind: String(kind) });
-  const apply = async (object: JsonObject, dryRun: boolean) =>
+  const apply = async (object: JsonObject, dryRun = false) =>
     void await client.apply(
       kindOf(object),
       object as unknown as UntypedObject,
@@ -46,7 +48,7 @@ export async function scratchServer(
         await apply(object, true);
         return true;
       }
-      await apply(from, false);
+      await apply(from);
       try {
         await apply(object, true);
         return true;
@@ -61,7 +63,7 @@ export async function scratchServer(
       return false;
     }
   };
-  return { accepts, close: () => server.stop() };
+  return { accepts, apply, close: () => server.stop() };
 }
 
 /**
@@ -89,6 +91,29 @@ export async function exampleObjects({ given, source, server }: {
     }
   }
   return found;
+}
+
+/**
+ * Applies examples in their order, since one may need another, as its namespace.
+ *
+ * @throws {Error} If the server refuses one of them.
+ */
+export async function requireAccepted(
+  objects: readonly JsonObject[],
+  kinds: readonly DefinedKind[],
+): Promise<void> {
+  const server = await scratchServer(kinds);
+  try {
+    for (const object of objects) await server.apply(object);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Error(
+      `Cannot check the operator: the API server must accept its examples: received ${message}`,
+      { cause: error },
+    );
+  } finally {
+    await server.close();
+  }
 }
 
 /** Built-in cluster-scoped kinds that examples may have. */

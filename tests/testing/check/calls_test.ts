@@ -33,7 +33,7 @@ test("callsOf gives the requests that may change something", () => {
 });
 
 test("callsOf names the objects of UIDs, which differ between runs", () => {
-  const uidOf = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
+  const uidOf = (n: number) => `0000000${n}-0000-4000-8000-000000000000`;
   const object = (uid: string) => event("ADDED Gadget a", { uid });
   const texts = (first: number, second: number) =>
     callsOf({
@@ -41,6 +41,7 @@ test("callsOf names the objects of UIDs, which differ between runs", () => {
         object(uidOf(first)),
         object(uidOf(first)),
         call(`PUT ${URL_A}/${uidOf(first)}`, { id: uidOf(first) }),
+        call(`PUT ${URL_A}/${uidOf(first).slice(0, 8)}`, { name: "dddddddd" }),
         write("patch Gadget a", { uid: "" }),
         object(uidOf(second)),
         call(`DELETE ${URL_A}/${uidOf(second)}`),
@@ -50,6 +51,7 @@ test("callsOf names the objects of UIDs, which differ between runs", () => {
   assert.deepEqual(texts(1, 2), texts(3, 4));
   assert.deepEqual(texts(1, 2), [
     `PUT ${URL_A}/<uid:Gadget/default/a> {"id":"<uid:Gadget/default/a>"}`,
+    `PUT ${URL_A}/<uid:Gadget/default/a…> {"name":"dddddddd"}`,
     `DELETE ${URL_A}/<uid:Gadget/default/a:2>`,
     `DELETE ${URL_A}/${uidOf(9)}`,
   ]);

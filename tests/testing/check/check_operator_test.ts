@@ -503,3 +503,31 @@ test("The options of a file beside an operator are checked", async () => {
     /op\.check\.mjs.*"workload" must be/,
   );
 });
+
+test("Invariants of another name, and steps that do nothing, are refused", async () => {
+  const boat = { apiVersion: "a.io/v1", kind: "Boat", metadata: { name: "a" } };
+  for (
+    const [options, message] of [
+      [{ invariants: { eventualy: {} } }, /"eventualy".*"eventually"/],
+      [
+        { invariants: { always: { small: true } } },
+        /the invariant "small" must be a function: received a boolean/,
+      ],
+      [
+        { workload: [{ aply: boat }] },
+        /workload\[0\] must have one of apply, patch, delete and wait: received aply/,
+      ],
+      [
+        { workload: [{ wait: "1h" }, { apply: boat, delete: boat }] },
+        /workload\[1\] must have one of .*: received apply, delete/,
+      ],
+      [
+        { workload: [{ patch: { kind: "Boat" }, settle: false }] },
+        /workload\[0\] must have an apiVersion and a kind: received an object/,
+      ],
+      [{ workload: [undefined] }, /workload\[0\] must have .*received nothing/],
+    ] as const
+  ) {
+    await assert.rejects(check({}, options as object), message);
+  }
+});

@@ -5,6 +5,7 @@ import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import {
   exampleObjects,
+  requireAccepted,
   scratchServer,
 } from "../../../testing/check/examples.ts";
 import type { OperatorSource } from "../../../testing/check/operator_source.ts";
@@ -28,6 +29,7 @@ async function examples(
     source,
     server: {
       accepts: (object) => Promise.resolve(accepts(object)),
+      apply: () => Promise.resolve(),
       close: () => Promise.resolve(),
     },
   });
@@ -79,4 +81,39 @@ test("A scratch server accepts changes by the rules of a kind, and keeps nothing
   assert.equal(await accepts(raft(1), raft(2)), false);
   assert.equal(await accepts(raft(1)), true);
   await close();
+});
+
+test("Examples that the server refuses end a check, and one may need another", async () => {
+  const home = {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "docks" },
+  };
+  const boat = (spec: object) => ({
+    apiVersion: "a.io/v1",
+    kind: "Boat",
+    metadata: { namespace: "docks", name: "a" },
+    spec,
+  });
+  await requireAccepted([home, boat({ size: 1 })], source.kinds);
+  for (
+    const [given, why] of [
+      [[boat({})], /namespaces? "docks" not found/],
+      [[home, boat({ size: "big" })], /\.spec\.size: expected numeric/],
+      [[home, boat({ sise: 1 })], /\.spec\.sise: field not declared in schema/],
+      [[{ ...home, kind: "Nmespace" }], /Nmespace/],
+    ] as const
+  ) {
+    await assert.rejects(
+      requireAccepted(given, source.kinds),
+      (error: Error) => {
+        assert.match(
+          error.message,
+          /^Cannot check the operator: the API server/,
+        );
+        assert.match(error.message, why);
+        return true;
+      },
+    );
+  }
 });

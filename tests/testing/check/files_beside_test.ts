@@ -76,5 +76,5 @@ test("An example must be an object with a version, a kind and metadata", async (
       return true;
     });
   }
-  await assert.rejects(readExamples(join(folder, "none.yaml")), /ENOENT/);
+  await assert.rejects(readExamples(join(folder, "none.yaml")), /^TypeError: Cannot read examples: ENOENT/);
 });
