@@ -76,5 +76,8 @@ test("An example must be an object with a version, a kind and metadata", async (
       return true;
     });
   }
-  await assert.rejects(readExamples(join(folder, "none.yaml")), /^TypeError: Cannot read examples: ENOENT/);
+  await assert.rejects(
+    readExamples(join(folder, "none.yaml")),
+    /^TypeError: Cannot read examples: ENOENT/,
+  );
 });
