@@ -234,7 +234,7 @@ test("structuralSchemaOf() shortens the value in an error after 160 characters",
   assert.match(message(161), /a…$/);
 });
 
-test("structuralSchemaOf refuses a document that refers to itself, and two types of values", () => {
+test("structuralSchemaOf refuses a document that refers to itself, and two types", () => {
   assert.throws(
     () => structural({ type: "object", properties: { a: { $ref: "#" } } }),
     /for spec\.a: the type contains itself/,
