@@ -140,8 +140,8 @@ export async function temporaryFolder(): Promise<string> {
   // Containers that share the folder have other processes.
   const prefix = `coracle-${hostname()}-`;
   for (const name of await readdir(parent)) {
-    const pid = Number.parseInt(name.slice(prefix.length));
-    if (!name.startsWith(prefix) || !(pid > 0) || isRunning(pid)) continue;
+    const [, pid] = /^(\d+)-\w+$/.exec(name.slice(prefix.length)) ?? [];
+    if (!name.startsWith(prefix) || !pid || isRunning(Number(pid))) continue;
     const folder = join(parent, name);
     const found = await lstat(folder).catch(() => undefined);
     if (found?.uid !== process.getuid?.()) continue;

@@ -42,8 +42,8 @@ export interface TriggerHandler {
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
-/** Started sources of all controllers. */
-const STARTED: WeakSet<object> = new WeakSet();
+/** Informers of the operators that have started sources. */
+const STARTED: WeakMap<object, unknown> = new WeakMap();
 
 /** Time limit for the stop of a source. */
 const STOP_LIMIT_MS = 10_000;
@@ -309,7 +309,7 @@ export class SourceGroup<P extends KubernetesObject> {
     let started = this.#started.get(source);
     const refusal = this.#stopped
       ? "the controller was stopped"
-      : started === undefined && STARTED.has(source)
+      : !started && STARTED.get(source) === this.#deps.informers
       ? "another controller has started it, so create one for each"
       : undefined;
     if (refusal !== undefined) {
@@ -317,7 +317,7 @@ export class SourceGroup<P extends KubernetesObject> {
       return Promise.reject(new Error(error));
     }
     if (started === undefined) {
-      STARTED.add(source);
+      STARTED.set(source, this.#deps.informers);
       // Noted before the call, as the source may trigger within it.
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#started.set(source, started = promise);

@@ -21,7 +21,7 @@ type Noted = KubernetesObject & { readonly spec: { readonly note: string } };
 
 function operator(options: OperatorOptions): Operator {
   const operator = new Operator(options);
-  // One source, of which each controller gets its own.
+  // Each controller gets a copy of the source.
   const watches = [watch(ConfigMap, { readOnly: false })];
   for (const kind of [Reader, Writer]) {
     operator.register(kind, {

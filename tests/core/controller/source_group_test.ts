@@ -16,6 +16,9 @@ import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger: () => true, retryFailed() {} };
 
+/** Informers of the operator of all groups. */
+const INFORMERS = {};
+
 /** Group of event sources without a controller, with changed dependencies. */
 function groupWith(
   changes: object,
@@ -25,6 +28,7 @@ function groupWith(
     clock: new VirtualClock(),
     log: silentLogger,
     primaryKind: ConfigMap,
+    informers: INFORMERS,
     ...changes,
   };
   const settled = () => Promise.resolve();
@@ -123,7 +127,11 @@ for (
       warn: (_message: string, fields?: LogFields) => said.push(fields),
     };
     const contexts: SourceContext[] = [];
-    const deps = { log, primaryKind: { ...ConfigMap, kind: "Gadget", scope } };
+    const deps = {
+      log,
+      primaryKind: { ...ConfigMap, kind: "Gadget", scope },
+      informers: INFORMERS,
+    };
     const group = new SourceGroup([{
       name: "pushes",
       start: (context: SourceContext) => {
@@ -504,6 +512,8 @@ test("SourceGroup refuses a source that another group has started", async () => 
   await later.remove("shared");
   assert.deepEqual(stops, ["stopped", "stopped"]);
   await groupOf(shared).start([], HANDLER);
+  // An operator that was killed, as in a check, has not stopped its sources.
+  await groupWith({ informers: {} }, shared).start([], HANDLER);
 });
 
 test("SourceGroup passes on why a source cannot start, also if it cannot stop", async () => {
