@@ -8,8 +8,10 @@
  *
  * `npm test` runs all steps but those on demand; `npm test -- node bun` only
  * those two; `npm test -- all cluster` all and one more; and
- * `npm test -- node tests/core/queue` one folder of one step. `FC_SEED=N` gives
- * all property tests their seed, which is random otherwise.
+ * `npm test -- node tests/core/queue` one folder of one step. Deno and Bun run
+ * the tests whose subject depends on a runtime, and with `--matrix` or a named
+ * folder all of them. `FC_SEED=N` gives all property tests their seed, which is
+ * random otherwise.
  *
  * @module
  */
@@ -38,6 +40,8 @@ interface Step {
   readonly command: readonly string[];
   /** Files that the command is given; a step without is one check. */
   readonly files?: (() => readonly string[]) | undefined;
+  /** Files that run when no folder is named, if these are not all. */
+  readonly usual?: (() => readonly string[]) | undefined;
   /** Runtime whose report is read. */
   readonly report?: Runtime | undefined;
   /** Processes at a time. */
@@ -68,12 +72,14 @@ const CLUSTER_SILENCE_MS = 260_000;
  * control plane, which one test has at a time, or until a namespace is gone.
  */
 const CONTROL_PLANES = 3;
-const { values: { kubernetes: KUBERNETES }, positionals: ARGUMENTS } =
-  commandLine(
-    "run tests",
-    { kubernetes: { type: "string" } },
-    "steps, folders",
-  );
+const {
+  values: { kubernetes: KUBERNETES, matrix: MATRIX = false },
+  positionals: ARGUMENTS,
+} = commandLine(
+  "run tests",
+  { kubernetes: { type: "string" }, matrix: { type: "boolean" } },
+  "steps, folders",
+);
 /** Seed of all property tests of this run. */
 const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
 /** Environment of all tests: short processes start sooner with a cache. */
@@ -82,6 +88,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   TEST_LIMIT_MS: String(TEST_LIMIT_MS),
   FC_SEED: SEED,
 };
+/** Flags by which Node runs several test files in one process. */
+const IN_ONE_PROCESS = ["--test", "--test-isolation=none"];
 /** Entry points whose every field has a doc; fields of built-in kinds need none. */
 const ENTRY_POINTS: readonly string[] = [
   "mod.ts",
@@ -95,6 +103,33 @@ const ENTRY_POINTS: readonly string[] = [
 ];
 
 const TESTS = "{tests,examples}/**/*_test.ts";
+/**
+ * Tests whose subject depends on a runtime: sockets, streams, processes, files,
+ * cryptography, clocks, loaders, numbers and text; and whole operators.
+ */
+const BY_RUNTIME: readonly string[] = [
+  "examples/**/*_test.ts",
+  "tests/{scenarios,cli,create,transcripts}/**/*_test.ts",
+  "tests/core/*_test.ts",
+  "tests/core/{client,config,json,queue}/**/*_test.ts",
+  "tests/core/api/{quantity,resource_version,timestamp}_test.ts",
+  "tests/core/cache/informer/informer_{embedded,faults,property}_test.ts",
+  "tests/core/cache/store/{bodies,memory_pressure,object_store_property,page_codec}_test.ts",
+  "tests/core/cache/watch/{reflector,reflector_recovery,response_reader}_test.ts",
+  "tests/core/controller/{controller_property,event_recorder}_test.ts",
+  "tests/core/controller/run/{event_processor_property,event_processor_timing,failed_import,interrupt}_test.ts",
+  "tests/core/crd/define_kind_test.ts",
+  "tests/core/operator/{heap_growth,leader_election,operator,operator_config,probe_server,process_memory,sharding,shutdown,unawaited_requests}_test.ts",
+  "tests/sources/{webhook,websocket}_source_test.ts",
+  "tests/workflows/conditions/notifier_test.ts",
+  "tests/apiserver/{certificates,server}_test.ts",
+  "tests/apiserver/{http,faults}/**/*_test.ts",
+  "tests/apiserver/access/users_test.ts",
+  "tests/apiserver/admission/webhooks_test.ts",
+  "tests/testing/*_test.ts",
+  "tests/testing/check/{check_operator,crash,fresh_modules,http,operator_source,replaced_modules,runtimes,world_clock,world_globals,world_http,world}_test.ts",
+  "tests/check/{corpus,invariants}_test.ts",
+];
 const SHIPPED =
   "{mod.ts,{core,sources,workflows,apiserver,testing,cli}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
@@ -125,9 +160,9 @@ const STEPS: readonly Step[] = [
     ...files("docs/**/*.md"),
   ]),
   check("build", ["npm", "run", "-s", "build"]),
-  tests("node", everywhere),
-  tests("deno", everywhere),
-  tests("bun", everywhere),
+  { ...tests("node", everywhere), batch: 16 },
+  { ...tests("deno", everywhere), usual: byRuntime },
+  { ...tests("bun", everywhere), usual: byRuntime },
   {
     ...tests("deno", () => files(SHIPPED)),
     name: "examples",
@@ -247,10 +282,52 @@ function everywhere(): readonly string[] {
   return files(TESTS).filter((file) => !once.has(file));
 }
 
-/** Files of a step, limited to those at or below the given paths. */
+/** Tests of every runtime that run on each of them without being named. */
+function byRuntime(): readonly string[] {
+  if (MATRIX) return everywhere();
+  const chosen = BY_RUNTIME.flatMap((pattern) => {
+    const found = files(pattern);
+    if (found.length > 0) return found;
+    throw new Error(`Cannot run tests: no file matches: received ${pattern}`);
+  });
+  return [...new Set(chosen)];
+}
+
+/**
+ * What a test file does that others in its process would notice: it changes the
+ * environment or a global, handles signals, ends the process or measures it.
+ * Files of `tests/check` are alone as well: a process has one world at a time.
+ */
+const NEEDS_OWN_PROCESS = new RegExp(
+  [
+    /process\.(?:env(?:\.\w+|\[[^\]]+\]) = |chdir|exit\(|kill|once|on\()/,
+    /process\.(?:emit|memoryUsage)|delete process\.env|Object\.assign\(process\.env/,
+    /globalThis(?:\.\w+|\[[^\]]+\]) = |mock\.|FinalizationRegistry|registerHooks/,
+    /failFirstImports|setFlagsFromString|global(?:This)?\.gc\b/,
+  ].map(({ source }) => source).join("|"),
+);
+
+/** Groups files into those that may share a process. */
+function batchesOf(
+  { batch, report }: Step,
+  files: readonly string[],
+): (readonly string[])[] {
+  const isAlone = (file: string) =>
+    report === "node" &&
+    (file.startsWith("tests/check/") ||
+      NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
+  const shared = files.filter((file) => !isAlone(file));
+  const batches = files.filter(isAlone).map((file) => [file]);
+  for (let at = 0; at < shared.length; at += batch) {
+    batches.push(shared.slice(at, at + batch));
+  }
+  return batches;
+}
+
+/** Files of a step: the usual ones, or those at or below the given paths. */
 function chosenFiles(step: Step, only: readonly string[]): readonly string[] {
+  if (only.length === 0) return (step.usual ?? step.files)?.() ?? [];
   return step.files?.().filter((file) =>
-    only.length === 0 ||
     only.some((path) => file === path || file.startsWith(`${path}/`))
   ) ?? [];
 }
@@ -305,10 +382,7 @@ async function runFiles(
 ): Promise<TestReport> {
   if (step.files === undefined) return await runCheck(step);
   const chosen = chosenFiles(step, only);
-  const batches: (readonly string[])[] = [];
-  for (let at = 0; at < chosen.length; at += step.batch) {
-    batches.push(chosen.slice(at, at + step.batch));
-  }
+  const batches = batchesOf(step, chosen);
   const reports: TestReport[] = [];
   const log: string[] = [];
   await Promise.all(Array.from({ length: step.workers }, async (_, worker) => {
@@ -366,6 +440,7 @@ async function runBatch(
   const command = [
     ...step.command,
     ...reportFlags(step.report ?? "node", path),
+    ...(step.report === "node" && batch.length > 1 ? IN_ONE_PROCESS : []),
     ...batch.map((file) => `./${file}`),
   ];
   const { code, stdout, stderr } = await runCommand(command, {
