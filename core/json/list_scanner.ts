@@ -13,8 +13,7 @@ import {
 } from "./json_cursor.ts";
 import { MAX_LINE_BYTES, TooLongError } from "./line_splitter.ts";
 import type { ObjectHeader } from "./object_header.ts";
-import { sharedEngine } from "./structure_engine.ts";
-import { INCOMPLETE } from "./structure_program.ts";
+import { INCOMPLETE, sharedEngine } from "./structure_engine.ts";
 
 /** Header of a list: its fields apart from the items. */
 export interface ListHeader {

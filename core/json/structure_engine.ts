@@ -1,17 +1,21 @@
+import { Buffer } from "node:buffer";
 import { asBuffer } from "./byte_range.ts";
-import {
-  INCOMPLETE,
-  STATE_BYTES,
-  structureProgram,
-  WINDOW_BYTES,
-  WINDOW_START,
-} from "./structure_program.ts";
+import { STRUCTURE_PROGRAM } from "./structure_program.ts";
+
+/** Result of a search that did not reach the end of the value. */
+export const INCOMPLETE = -1;
+
+/** Layout of the memory: three cells of state, then the window of text. */
+const STATE_BYTES = 12;
+const WINDOW_START = 64;
+/** Size of the window in whole blocks; one more block is read, but not used. */
+const WINDOW_BYTES: number = 64 * 1024 - 2 * 64;
 
 /** Program that finds the end of a JSON value in a window: a part of its text. */
 export interface SearchProgram {
   /** Memory: nesting depth, whether in a string, whether escaped; the window. */
   readonly memory: { readonly buffer: ArrayBuffer };
-  /** Continues the search, as `structureProgram` describes it. */
+  /** Continues the search, as `structure_program.wat` describes it. */
   skip(position: number, length: number): number;
 }
 
@@ -21,7 +25,8 @@ export interface SearchProgram {
  */
 export function simdProgram(): SearchProgram | undefined {
   try {
-    const module = new WebAssembly.Module(structureProgram());
+    const bytes = Buffer.from(STRUCTURE_PROGRAM, "base64");
+    const module = new WebAssembly.Module(bytes);
     const { exports } = new WebAssembly.Instance(module);
     return exports as unknown as SearchProgram;
   } catch {

@@ -3,11 +3,11 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import {
+  INCOMPLETE,
   scalarProgram,
   simdProgram,
   StructureEngine,
 } from "../../../core/json/structure_engine.ts";
-import { INCOMPLETE } from "../../../core/json/structure_program.ts";
 import { damaged, jsonText } from "../../support/json_documents.ts";
 
 const nested = fc.oneof(
