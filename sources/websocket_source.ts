@@ -81,7 +81,6 @@ const RULES: OptionRules<WebsocketOptions<never>> = {
       certificate: "string?",
       key: "string?",
       proxyUrl: "string?",
-      repeatsHeaders: "boolean?",
       connectTimeout: "number?",
     },
   },

@@ -37,6 +37,7 @@ interface Package {
 
 /** Exports of the copied dependencies. */
 const VENDORED: Readonly<Record<string, string>> = {
+  "#undici": `export { default } from "undici/lib/dispatcher/client.js";`,
   "#ws": `export * from "ws";`,
   "#yaml": `export * from "yaml";`,
 };

@@ -166,7 +166,7 @@ async function openTransport(kubeconfig: string): Promise<{
         method: "GET",
         path: `${folder}?watch=true`,
         headers,
-        borrowsChunks: true,
+        mayPause: true,
       }),
     patch: (name, text) =>
       transport.send({

@@ -75,6 +75,14 @@ export interface ClientOptions {
    * configuration. Nothing is logged by default.
    */
   readonly logger?: Logger | undefined;
+  /**
+   * Function that sends all requests in place of sockets, for runtimes that have
+   * none. It decides on connections and certificates, so that the cluster's
+   * configuration must have no TLS options and no proxy. It may send a request a
+   * moment after the last check of leadership, and may repeat a write whose
+   * connection broke; WebSockets (exec, attach, port forwarding) are not available.
+   */
+  readonly fetch?: typeof fetch | undefined;
   /** Metrics that count and time requests. Disabled by default. */
   readonly metrics?: Metrics | undefined;
   /**
@@ -92,7 +100,7 @@ export interface ClientOptions {
 }
 
 /** Names of the client options without a default. */
-type Undefined = "retry" | "rateLimit" | "logger" | "metrics";
+type Undefined = "retry" | "rateLimit" | "logger" | "fetch" | "metrics";
 
 const CLIENT_OPTIONS: OptionTable<ClientOptions, Undefined> = {
   fieldManager: { type: "manager", default: "coracle" },
@@ -107,6 +115,7 @@ const CLIENT_OPTIONS: OptionTable<ClientOptions, Undefined> = {
   responseTimeout: { type: "positive", default: 90_000 },
   maxResponseBytes: { type: "count", default: 256 << 20 },
   logger: "logger?",
+  fetch: "function?",
   metrics: "metrics?",
   clock: { type: "clock", default: systemClock },
   random: { type: "function", default: Math.random },

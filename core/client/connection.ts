@@ -37,6 +37,7 @@ import {
 import { simulatedWorld } from "./simulated_world.ts";
 import { ClusterTransport } from "./transport/cluster_transport.ts";
 import { WholeBody } from "./transport/chunk_queue.ts";
+import { fetchTransport, tokensOnly } from "./transport/fetch_transport.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -221,9 +222,13 @@ export function openConnection(
   } else if (world !== undefined) {
     transport = world.transport();
   } else {
-    const credentials = credentialSource(target.credentials);
+    const { fetch } = settings;
+    const source = credentialSource(target.credentials);
+    const credentials = fetch === undefined ? source : tokensOnly(source);
     const { impersonate } = target;
-    transport = new ClusterTransport(target, credentials);
+    transport = fetch === undefined
+      ? new ClusterTransport(target, credentials)
+      : fetchTransport(target, fetch);
     connect = authenticateStream(connect, { credentials, impersonate });
     middleware.unshift(authenticate(credentials, impersonate));
     if (target.insecureSkipTlsVerify) {

@@ -12,7 +12,7 @@ import { linkedSignal } from "../signals.ts";
 import { inSpan, spanHeaders, type Tracer } from "../tracing.ts";
 import type { ApiRequest } from "./request.ts";
 import { retryAfter, withoutCredentials } from "./response.ts";
-import { WholeBody, WholeResponse } from "./transport/chunk_queue.ts";
+import { WholeBody } from "./transport/chunk_queue.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
 /** Function that sends a request and resolves with the head of its response. */
@@ -400,7 +400,6 @@ export function logWarnings(logger: Logger): Middleware {
   const seen = new Set<string>();
   return (next) => async (request) => {
     const response = await next(request);
-    if (response instanceof WholeResponse && response.isPlain) return response;
     const header = response.headers["warning"];
     if (header === undefined) return response;
     for (const warning of parseWarnings(withoutCredentials(header))) {

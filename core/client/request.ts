@@ -68,13 +68,6 @@ export interface ApiRequest extends HttpRequest {
    * @default {true}
    */
   readonly mayRetry?: boolean | undefined;
-  /**
-   * Whether the response may pause without limit, as streams do; also for
-   * readers with time limits of their own.
-   *
-   * @default {false}
-   */
-  readonly mayPause?: boolean | undefined;
 }
 
 /** Object in the body of a request; its metadata determines the path. */

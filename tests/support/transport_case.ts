@@ -10,7 +10,7 @@ import type { TransportOptions } from "../../core/client/transport/transport_opt
 /** Creates a request that reads a path. */
 export type Get = (path: string, parts?: Partial<HttpRequest>) => HttpRequest;
 
-/** Request whose chunks are not borrowed. */
+/** Short request. */
 export const get: Get = (path, parts = {}) => ({
   method: "GET",
   path,
@@ -18,19 +18,19 @@ export const get: Get = (path, parts = {}) => ({
   ...parts,
 });
 
-/** Request whose chunks are borrowed. */
-const borrow: Get = (path, parts) => ({
+/** Request with a long response. */
+const stream: Get = (path, parts) => ({
   ...get(path, parts),
-  borrowsChunks: true,
+  mayPause: true,
 });
 
-/** Defines a test for requests with and without borrowed chunks. */
+/** Defines a test for short requests and for those with long responses. */
 export function testBoth(
   title: string,
   run: (get: Get) => Promise<void>,
 ): void {
   test(title, () => run(get));
-  test(`${title}, with chunks borrowed`, () => run(borrow));
+  test(`${title}, as a stream`, () => run(stream));
 }
 
 /** Reads the complete body of a response. */

@@ -1,4 +1,3 @@
-import type { ResponseHead } from "./response_parser.ts";
 import type { HttpResponse } from "./transport.ts";
 
 /** Source of a {@linkcode ChunkQueue}, which calls these methods. */
@@ -9,11 +8,6 @@ export interface ChunkSource {
   resume(): void;
   /** Ends the source: the reader left before the end. */
   leave(): void;
-  /**
-   * Returns a chunk: the reader has requested the next one. Not called for
-   * chunks that are dropped when reading fails or the reader leaves.
-   */
-  release?(chunk: Uint8Array): void;
 }
 
 export interface ChunkQueueOptions {
@@ -58,8 +52,6 @@ export class ChunkQueue
   #state: "open" | "ended" | "failed" | "left" = "open";
   #failure: unknown;
   #waiter: Waiter | undefined;
-  /** Chunk that the reader is processing. */
-  #read: Uint8Array | undefined;
 
   constructor(source: ChunkSource, options: ChunkQueueOptions = {}) {
     this.#source = source;
@@ -83,7 +75,6 @@ export class ChunkQueue
     const waiter = this.#waiter;
     if (waiter !== undefined) {
       this.#waiter = undefined;
-      this.#read = chunk;
       waiter.resolve({ done: false, value: chunk });
       return;
     }
@@ -123,8 +114,7 @@ export class ChunkQueue
   }
 
   next(): Promise<IteratorResult<Uint8Array, void>> {
-    if (this.#read !== undefined) this.#source.release?.(this.#read);
-    const chunk = this.#read = this.#chunks.shift();
+    const chunk = this.#chunks.shift();
     if (chunk !== undefined) {
       this.#bytes -= chunk.byteLength;
       if (this.#paused && this.#bytes <= this.#highWaterMark / 2) {
@@ -175,30 +165,19 @@ export class WholeBody implements AsyncIterable<Uint8Array> {
 
 /** Response that has arrived completely. */
 export class WholeResponse implements HttpResponse {
-  /** Property shared by all responses, since a getter each makes them slow. */
-  static readonly #HEADERS: PropertyDescriptor & ThisType<WholeResponse> = {
-    enumerable: true,
-    get() {
-      return this.#head.headers;
-    },
-  };
   readonly status: number;
-  declare readonly headers: HttpResponse["headers"];
+  readonly headers: HttpResponse["headers"];
   readonly body: WholeBody;
   readonly cancel: () => Promise<void> = nothing;
-  readonly #head: ResponseHead;
 
-  constructor(head: ResponseHead, body: Uint8Array) {
-    this.status = head.status;
+  constructor(
+    status: number,
+    headers: HttpResponse["headers"],
+    body: Uint8Array,
+  ) {
+    this.status = status;
+    this.headers = headers;
     this.body = new WholeBody(body);
-    this.#head = head;
-    // Parsed on first access; middleware may copy all properties.
-    Object.defineProperty(this, "headers", WholeResponse.#HEADERS);
-  }
-
-  /** Whether its head has no header that the client acts on. */
-  get isPlain(): boolean {
-    return this.#head.isPlain === true;
   }
 }
 

@@ -2,7 +2,6 @@ import type {
   ClusterConfig,
   Credential,
   CredentialSource,
-  Impersonation,
 } from "../../config/cluster_config.ts";
 import { openHttpTransport } from "./open_transport.ts";
 import type {
@@ -103,7 +102,7 @@ export class ClusterTransport implements Transport {
   }
 
   #options(secrets: Secrets): TransportOptions {
-    const { impersonate, insecureSkipTlsVerify, proxyUrl, server, serverName } =
+    const { insecureSkipTlsVerify, proxyUrl, server, serverName } =
       this.#config;
     return {
       server,
@@ -111,7 +110,6 @@ export class ClusterTransport implements Transport {
       insecureSkipTlsVerify,
       proxyUrl,
       ...secrets,
-      repeatsHeaders: repeatsHeaders(impersonate),
     };
   }
 
@@ -150,11 +148,6 @@ async function endPool(pool: Pool, how: "close" | "retire"): Promise<void> {
   } catch {
     // It never opened, or was closed in the meantime.
   }
-}
-
-function repeatsHeaders(impersonate: Impersonation | undefined): boolean {
-  const { groups = [], extra = {} } = impersonate ?? {};
-  return [groups, ...Object.values(extra)].some(({ length }) => length > 1);
 }
 
 function sameSecrets(a: Secrets, b: Secrets): boolean {

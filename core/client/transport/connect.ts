@@ -5,11 +5,8 @@ import {
   type Socket,
   type TcpNetConnectOpts,
 } from "node:net";
-import {
-  connect as connectTls,
-  type ConnectionOptions,
-  type TLSSocket,
-} from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { currentRuntime } from "./runtime.ts";
 import {
   CONNECT_TIMEOUT_MS,
   type TlsOptions,
@@ -21,22 +18,19 @@ import { openTunnel } from "./tunnel.ts";
 /** Silence in milliseconds after which TCP checks that the peer responds. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
-/**
- * Memory into which a socket reads, in place of a new buffer for each read. Node
- * calls the functions with another `this`.
- */
-export interface ReadTarget {
-  /** Returns the memory for the next read. */
-  readonly buffer: () => Uint8Array;
-  /** Receives the number of bytes read; returns `true` to continue. */
-  readonly callback: (length: number) => boolean;
+/** Open connection to a server. */
+export interface OpenedSocket {
+  /** Socket of TCP or TLS. */
+  readonly socket: Socket & { readonly alpnProtocol?: unknown };
+  /**
+   * TCP socket below a TLS socket that reads on while it is paused: who pauses it
+   * pauses this one, too.
+   */
+  readonly lower?: Socket | undefined;
 }
 
-/** Options of a TLS connection and its TCP connection. */
-type TlsConnectOptions = ConnectionOptions & Partial<TcpNetConnectOpts>;
-
 /** Outcome of a connection attempt. */
-export type Connected = (error: unknown, socket?: Socket) => void;
+export type Connected = (error: unknown, opened?: OpenedSocket) => void;
 
 /**
  * Opener of TCP and TLS connections to one server, directly or through a proxy. A
@@ -56,19 +50,20 @@ export class Connector {
     this.#timeout = options.connectTimeout ?? CONNECT_TIMEOUT_MS;
   }
 
-  /** Host and port, as in the header `host`. */
-  get host(): string {
-    return this.#server.host;
+  /** Whether connections use TLS. */
+  get isTls(): boolean {
+    return this.#server.protocol === "https:";
   }
 
   /**
    * Opens a connection.
    *
+   * @param protocols Names of protocols that the server may choose from, by
+   * preference; for TLS only.
    * @param done Called once with the open socket, or with the reason of the failure.
-   * @param onread Memory to read into; only for direct connections on Node.
    * @returns Function that ends the attempt; `done` is not called after it.
    */
-  open(done: Connected, onread?: ReadTarget): () => void {
+  open(protocols: readonly string[], done: Connected): () => void {
     let socket: Socket | undefined;
     let isOver = false;
     const cancel = () => {
@@ -87,23 +82,24 @@ export class Connector {
           `Cannot connect: the server did not answer within ${this.#timeout} ms`,
         ),
       ), this.#timeout);
-    const isTls = this.#server.protocol === "https:";
-    const connect = (tunnel?: Socket) => {
+    const { isTls } = this;
+    const connect = (below?: Socket) => {
       if (isOver) {
-        tunnel?.destroy();
+        below?.destroy();
         return;
       }
       // Kept first: certificates and keys that are not valid make the next line throw.
-      socket = tunnel;
+      socket = below;
       const opened = isTls
-        ? this.#openTls(tunnel, onread)
-        : tunnel ?? this.#openTcp(onread);
+        ? this.#openTls(below, protocols)
+        : below ?? this.#openTcp();
       socket = opened;
       const ready = () => {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
-        done(null, opened);
+        const lower = isTls && readsWhilePaused() ? below : undefined;
+        done(null, { socket: opened, lower });
       };
       opened.on("error", fail);
       opened.once(
@@ -112,42 +108,43 @@ export class Connector {
           fail(new Error("Cannot connect: the server closed the connection")),
       );
       opened.setNoDelay(true);
-      if (opened === tunnel) ready();
+      if (opened === below) ready();
       else opened.once(isTls ? "secureConnect" : "connect", ready);
     };
     const timeout = this.#timeout;
-    const tunnel = this.#proxyUrl === undefined
-      ? Promise.resolve(undefined)
-      : openTunnel(this.#proxyUrl, this.#server, { timeout });
-    tunnel.then(connect).catch(fail);
+    const below = this.#proxyUrl !== undefined
+      ? openTunnel(this.#proxyUrl, this.#server, { timeout })
+      : Promise.resolve(
+        isTls && readsWhilePaused() ? this.#openTcp() : undefined,
+      );
+    below.then(connect).catch(fail);
     return cancel;
   }
 
-  #openTls(tunnel: Socket | undefined, onread?: ReadTarget): TLSSocket {
+  #openTls(
+    below: Socket | undefined,
+    protocols: readonly string[],
+  ): TLSSocket {
     const { host, port } = this.#target();
     const servername = this.#tls.servername ?? (isIP(host) ? "" : host);
-    const options: TlsConnectOptions = {
+    const socket = connectTls({
       ...this.#tls,
-      ...(tunnel ? { socket: tunnel } : { port, keepAlive: true }),
-      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+      ...(below ? { socket: below } : { port }),
       host,
       servername,
-      // HTTP/2 would put all watches on one connection and its flow control.
-      ALPNProtocols: ["http/1.1"],
+      ALPNProtocols: [...protocols],
       ...(this.#session && { session: this.#session }),
-      ...(onread && { onread }),
-    };
-    const socket = connectTls(options);
+    });
     socket.on("session", (session) => this.#session = session);
+    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     return socket;
   }
 
-  #openTcp(onread?: ReadTarget): Socket {
+  #openTcp(): Socket {
     const options: TcpNetConnectOpts = {
       ...this.#target(),
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
-      ...(onread && { onread }),
     };
     return connectTcp(options);
   }
@@ -159,4 +156,9 @@ export class Connector {
       port: Number(port) || (protocol === "https:" ? 443 : 80),
     };
   }
+}
+
+/** Whether TLS sockets of this runtime read on while they are paused. */
+function readsWhilePaused(): boolean {
+  return currentRuntime() === "deno";
 }

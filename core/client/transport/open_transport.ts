@@ -1,28 +1,15 @@
-import { currentRuntime } from "./runtime.ts";
 import type { HttpTransport } from "./transport.ts";
 import { serverAddress, type TransportOptions } from "./transport_options.ts";
 
 /**
- * Opens the transport of the current runtime and loads only the module for it.
+ * Opens a transport; loads its module with the first.
  *
- * @throws {TypeError} If the server or the proxy is not a supported URL.
+ * @throws {TypeError} If the server is not a URL.
  */
 export async function openHttpTransport(
   options: TransportOptions,
 ): Promise<HttpTransport> {
   serverAddress(options.server);
-  switch (currentRuntime()) {
-    case "deno": {
-      const { openHttpTransport } = await import("./transport_deno.ts");
-      return await openHttpTransport(options);
-    }
-    case "bun": {
-      const { openHttpTransport } = await import("./transport_bun.ts");
-      return await openHttpTransport(options);
-    }
-    case "node": {
-      const { openHttpTransport } = await import("./transport_node.ts");
-      return openHttpTransport(options);
-    }
-  }
+  const { UndiciTransport } = await import("./undici_transport.ts");
+  return new UndiciTransport(options);
 }

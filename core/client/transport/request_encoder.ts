@@ -1,43 +1,35 @@
-import { Buffer } from "node:buffer";
+import type { Dispatcher } from "undici";
 import { headerLines, type HttpRequest } from "./transport.ts";
 
 /** Valid paths: printable ASCII without spaces. */
 const PATH = /^[\x21-\x7e]+$/;
 
-/** Headers that only the transport sets: framing and connection. */
+/** Headers that only the transport sets: server, framing and connection. */
 const OWN_HEADERS =
-  /^(connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+  /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** Encoder of HTTP/1.1 requests to one server. */
+/** Encoder of requests to one server in the form that undici takes. */
 export class RequestEncoder {
-  readonly #host: string;
   readonly #prefix: string;
-  /** Frozen headers that were encoded last, and their text. */
+  /** Frozen headers that were encoded last, and their lines. */
   #frozen: HttpRequest["headers"] | undefined;
-  #lines = "";
+  #lines: string[] = [];
 
   /**
    * Creates an encoder for a server.
    *
-   * @param host Host and port of the server.
    * @param prefix Prefix of all paths.
    */
-  constructor(host: string, prefix: string) {
-    this.#host = host;
+  constructor(prefix: string) {
     this.#prefix = prefix;
   }
 
   /**
-   * Encodes a request with its body.
+   * Encodes a request.
    *
-   * @param extra Further headers.
    * @throws {TypeError} If the path or a header is invalid.
    */
-  encode(
-    request: HttpRequest,
-    extra?: Readonly<Record<string, string>>,
-  ): Uint8Array {
-    const { body, method } = request;
+  encode(request: HttpRequest): Dispatcher.DispatchOptions {
     const path = this.#prefix + request.path;
     if (!PATH.test(path)) {
       throw new TypeError(
@@ -46,45 +38,23 @@ export class RequestEncoder {
         }`,
       );
     }
-    const length = body === undefined
-      ? 0
-      : typeof body === "string"
-      ? Buffer.byteLength(body)
-      : body.byteLength;
-    const framing = body === undefined && method === "GET"
-      ? ""
-      : `content-length: ${length}\r\n`;
-    const head = `${method} ${path} HTTP/1.1\r\n${
-      this.#headerText(request, extra)
-    }${framing}\r\n`;
-    const bytes = Buffer.allocUnsafe(head.length + length);
-    bytes.write(head, 0, "latin1");
-    if (typeof body === "string") bytes.write(body, head.length);
-    else if (body !== undefined) bytes.set(body, head.length);
-    return bytes;
+    const { method, body = null } = request;
+    // Undici would close a connection after a DELETE with a body.
+    return {
+      method,
+      path,
+      headers: this.#linesOf(request),
+      body,
+      reset: false,
+    };
   }
 
-  /** Text of the headers, which mostly are those of the last request. */
-  #headerText(
-    request: HttpRequest,
-    extra: Readonly<Record<string, string>> | undefined,
-  ): string {
+  /** Names and values of the headers, which mostly are those of the last request. */
+  #linesOf(request: HttpRequest): string[] {
     const { headers, repeatedHeaders } = request;
-    const mayRepeat = repeatedHeaders === undefined && extra === undefined;
-    if (mayRepeat && headers === this.#frozen) return this.#lines;
-    const lines = this.#textOf(request, extra ?? {});
-    if (mayRepeat && Object.isFrozen(headers)) {
-      this.#frozen = headers;
-      this.#lines = lines;
+    if (repeatedHeaders === undefined && headers === this.#frozen) {
+      return this.#lines;
     }
-    return lines;
-  }
-
-  #textOf(
-    request: HttpRequest,
-    extra: Readonly<Record<string, string>>,
-  ): string {
-    const { headers, repeatedHeaders } = request;
     const own = Object.keys({ ...headers, ...repeatedHeaders })
       .find((name) => OWN_HEADERS.test(name));
     if (own !== undefined) {
@@ -96,13 +66,12 @@ export class RequestEncoder {
     }
     const lines = headerLines({
       ...request,
-      headers: {
-        host: this.#host,
-        "accept-encoding": "gzip",
-        ...headers,
-        ...extra,
-      },
-    });
-    return lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+      headers: { "accept-encoding": "gzip", ...headers },
+    }).flat();
+    if (repeatedHeaders === undefined && Object.isFrozen(headers)) {
+      this.#frozen = headers;
+      this.#lines = lines;
+    }
+    return lines;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * HTTP transports: the interface, and the parts that its implementations share.
- * `transport_node.ts`, `transport_deno.ts` and `transport_bun.ts` implement it
- * for the runtimes; `cluster_transport.ts` selects one and replaces it when
- * certificates change.
+ * `undici_transport.ts` implements it over sockets, `fetch_transport.ts` over the
+ * `fetch` of a user; `cluster_transport.ts` opens a new one when certificates
+ * change.
  *
  * @module
  */
@@ -25,14 +25,13 @@ export interface HttpRequest {
   /** Signal that ends the request and the reading of its response. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Whether chunks of the response are only valid until the reader requests the
-   * next one, so that their memory can be reused. For long streams: a transport
-   * may give them a connection of their own and avoid copies. Chunks of error
-   * responses (any status from 300) are never borrowed.
+   * Whether the response may pause without limit, as that of a watch does. It has an
+   * HTTP/2 stream or a connection of its own, and does not count among the
+   * connections of short requests.
    *
    * @default {false}
    */
-  readonly borrowsChunks?: boolean | undefined;
+  readonly mayPause?: boolean | undefined;
   /**
    * Check before the request is sent: if it throws, the request fails with that
    * error and nothing is sent. The client calls it before each attempt, after

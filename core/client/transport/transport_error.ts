@@ -13,6 +13,8 @@ interface NetworkError {
  * @param error Error of the runtime.
  */
 export function connectionError(origin: string, error: unknown): Error {
+  // Bytes of the response, which undici's parser attaches, may be secret.
+  if (error instanceof Error && "data" in error) delete error.data;
   return new Error(
     `Cannot reach ${origin}: the connection failed: received ${
       innermostText(error)
@@ -37,7 +39,9 @@ function innermostText(error: unknown): string {
   if (reason === undefined) return String(error);
   const message = String(reason.message || "").split("\n", 1)[0] ?? "";
   const code = typeof reason.code === "string" ? reason.code : "";
-  return message.includes(code) ? message : `${code} ${message}`.trim();
+  return code.startsWith("UND_") || message.includes(code)
+    ? message
+    : `${code} ${message}`.trim();
 }
 
 /** Error of a WebSocket request that the server refused. */

@@ -32,13 +32,6 @@ export interface TransportOptions {
    */
   readonly proxyUrl?: string | undefined;
   /**
-   * Whether requests will have headers with several lines, as impersonation with
-   * groups needs.
-   *
-   * @default {false}
-   */
-  readonly repeatsHeaders?: boolean | undefined;
-  /**
    * Time limit for connecting, in milliseconds.
    *
    * @default {10_000}

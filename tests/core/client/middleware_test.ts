@@ -3,7 +3,6 @@ import { test } from "node:test";
 import {
   textOf,
   WholeBody,
-  WholeResponse,
 } from "../../../core/client/transport/chunk_queue.ts";
 import { inTime } from "../../support/in_time.ts";
 import type {
@@ -536,13 +535,6 @@ test("logWarnings logs each warning of the server once", async () => {
     { warning: "unknown field", action: "read /x" },
   ]);
   assert.deepEqual(parseWarnings("rubbish"), []);
-  const whole = new WholeResponse({
-    status: 200,
-    headers: { warning: '299 - "whole"' },
-    keepsAlive: true,
-  }, new Uint8Array());
-  await logWarnings(logger)(() => Promise.resolve(whole))(READ);
-  assert.deepEqual(written[2], { warning: "whole", action: "read /x" });
 });
 
 test("logWarnings logs a thousand distinct warnings, and no more", async () => {

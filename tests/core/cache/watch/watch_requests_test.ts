@@ -44,8 +44,8 @@ test("streamRequest asks for a state that is not older, or for changes alone", (
   });
   const changes = { ...position, initialEvents: false };
   assert.deepEqual(query(streamRequest(TARGET, changes)), common);
-  const { borrowsChunks, mayPause, mayRetry } = streamRequest(TARGET, changes);
-  assert.deepEqual([borrowsChunks, mayPause, mayRetry], [true, true, false]);
+  const { mayPause, mayRetry } = streamRequest(TARGET, changes);
+  assert.deepEqual([mayPause, mayRetry], [true, false]);
 });
 
 test("pageRequest gives a version for the first page, and a token for others", () => {

@@ -3,7 +3,6 @@ import { test } from "node:test";
 import {
   ChunkQueue,
   WholeBody,
-  WholeResponse,
 } from "../../../../core/client/transport/chunk_queue.ts";
 
 class Source {
@@ -114,32 +113,6 @@ test("ChunkQueue ends a read that waits when the reader leaves", async () => {
   assert.deepEqual(source.calls, ["leave"]);
 });
 
-test("ChunkQueue releases a chunk when the next one is requested", async () => {
-  const released: number[] = [];
-  const source = Object.assign(new Source(), {
-    release: (chunk: Uint8Array) => void released.push(chunk.byteLength),
-  });
-  const queue = new ChunkQueue(source);
-  const first = queue.next();
-  for (const length of [1, 2, 3]) queue.push(bytes(length));
-  await first;
-  assert.deepEqual(released, []);
-  await queue.next();
-  assert.deepEqual(released, [1]);
-  await queue.next();
-  const fourth = queue.next();
-  assert.deepEqual(released, [1, 2, 3]);
-  queue.push(bytes(4));
-  queue.push(bytes(5));
-  await fourth;
-  await queue.return();
-  assert.deepEqual(
-    released,
-    [1, 2, 3],
-    "its reader may still be at the fourth",
-  );
-});
-
 test("ChunkQueue fails beyond its limit", async () => {
   const source = new Source();
   const queue = new ChunkQueue(source, { highWaterMark: Infinity, limit: 10 });
@@ -163,24 +136,4 @@ test("ChunkQueue that is left or drops has nothing to read", async () => {
 
 test("WholeBody that is empty has no chunk", async () => {
   for await (const _chunk of new WholeBody(bytes(0))) assert.fail("a chunk");
-});
-
-test("WholeResponse parses its headers on first access, also for a copy", () => {
-  let parsed = 0;
-  const head = {
-    status: 200,
-    keepsAlive: true,
-    get headers() {
-      parsed++;
-      return { "content-length": "1" };
-    },
-  };
-  const response = new WholeResponse(head, Uint8Array.of(1));
-  assert.equal(response.isPlain, false);
-  assert.equal(parsed, 0);
-  const { status, headers, body } = { ...response };
-  assert.equal(parsed, 1);
-  assert.deepEqual(headers, { "content-length": "1" });
-  assert.equal(status, 200);
-  assert.equal(body, response.body);
 });

@@ -14,7 +14,7 @@ import {
   issueCertificate,
 } from "../../../../apiserver/certificates.ts";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
-import { openHttpTransport } from "../../../../core/client/transport/transport_node.ts";
+import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
 import type {
   HttpRequest,
   HttpTransport,
@@ -33,6 +33,8 @@ class Peer {
   readonly open: Socket[] = [];
   /** Number of the connection of each request. */
   readonly requests: number[] = [];
+  /** Path of each request. */
+  readonly paths: string[] = [];
   #connections = 0;
   /** Whether requests get no response. */
   isSilent: boolean;
@@ -49,8 +51,9 @@ class Peer {
       "close",
       () => this.open.splice(this.open.indexOf(socket), 1),
     );
-    socket.on("data", () => {
+    socket.on("data", (data) => {
       this.requests.push(number);
+      this.paths.push(data.toString("latin1").split(" ")[1] ?? "");
       if (!this.isSilent) socket.write(OK);
     });
   };
@@ -63,10 +66,9 @@ async function withPeer(
 ): Promise<void> {
   const peer = new Peer(isSilent);
   const server = createServer(peer.accept);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
-  const transport = openHttpTransport({
+  const transport = await openHttpTransport({
     server: `${scheme}://127.0.0.1:${port}`,
   });
   try {
@@ -87,63 +89,7 @@ async function readAtOnce(
   for (const response of await Promise.all(sent)) await text(response);
 }
 
-/** Long timer that the test fires. */
-class LongTimer {
-  isReferenced = true;
-  readonly due: number;
-  readonly fire: () => void;
-
-  constructor(fire: () => void, due: number) {
-    this.fire = fire;
-    this.due = due;
-  }
-
-  unref(): void {
-    this.isReferenced = false;
-  }
-}
-
-/** Time of the runtime, which the test moves; timers below 15 s are real ones. */
-async function withTime(
-  run: (time: {
-    readonly timers: ReadonlySet<LongTimer>;
-    pass(milliseconds: number): void;
-  }) => Promise<void>,
-): Promise<void> {
-  const { clearTimeout, setTimeout } = globalThis;
-  const { now } = performance;
-  const timers = new Set<LongTimer>();
-  let passed = 0;
-  performance.now = () => now.call(performance) + passed;
-  globalThis.setTimeout = ((callback: () => void, delay: number) => {
-    if (delay < 15_000) return setTimeout(callback, delay);
-    const timer = new LongTimer(callback, performance.now() + delay);
-    timers.add(timer);
-    return timer;
-  }) as typeof setTimeout;
-  globalThis.clearTimeout = ((timer: unknown) => {
-    if (timer instanceof LongTimer) timers.delete(timer);
-    else clearTimeout(timer as Parameters<typeof clearTimeout>[0]);
-  }) as typeof clearTimeout;
-  try {
-    await run({
-      timers,
-      pass(milliseconds) {
-        passed += milliseconds;
-        for (const timer of [...timers]) {
-          if (timer.due > performance.now()) continue;
-          timers.delete(timer);
-          timer.fire();
-        }
-      },
-    });
-  } finally {
-    performance.now = now;
-    Object.assign(globalThis, { clearTimeout, setTimeout });
-  }
-}
-
-test("Transport over sockets uses the connection that was used last", () =>
+test("Transport uses the connection that was used last", () =>
   withPeer(async (transport, peer) => {
     await readAtOnce(transport, 3);
     for (let i = 0; i < 4; i++) await readAtOnce(transport, 1);
@@ -151,7 +97,7 @@ test("Transport over sockets uses the connection that was used last", () =>
     assert.equal(new Set(peer.requests.slice(3)).size, 1);
   }));
 
-test("Transport over sockets keeps an idle connection when another one breaks", () =>
+test("Transport keeps an idle connection when another one breaks", () =>
   withPeer(async (transport, peer) => {
     await readAtOnce(transport, 2);
     const controller = new AbortController();
@@ -167,36 +113,89 @@ test("Transport over sockets keeps an idle connection when another one breaks", 
     assert.equal(new Set(peer.requests).size, 2, "no third connection");
   }));
 
-test("Transport over sockets that retires waits for no request that was refused", () =>
+test("Transport opens 16 connections for short requests, and no more", () =>
+  withPeer(async (transport, peer) => {
+    const sent = Array.from(
+      { length: 40 },
+      (_, i) => transport.send(get(`/${i}`)).then(text),
+    );
+    await until("all are used", () => peer.requests.length === 16, SOON);
+    await nextTurn();
+    assert.equal(peer.open.length, 16);
+    // Streams have connections of their own.
+    const stream = transport.send(get("/stream", { mayPause: true }));
+    await until("a stream is sent", () => peer.requests.length === 17, SOON);
+    assert.equal(peer.open.length, 17);
+    peer.isSilent = false;
+    for (const socket of peer.open) socket.write(OK);
+    await inTime("all end", Promise.all([...sent, stream]), 5_000);
+    assert.deepEqual(
+      peer.paths.filter((path) => path !== "/stream"),
+      [
+        ...Array(40).keys(),
+      ].map((i) => `/${i}`),
+    );
+    assert.ok(peer.open.length <= 17, `${peer.open.length} connections`);
+  }, { isSilent: true }));
+
+test("Transport leaves no request behind that waits for a connection", () =>
+  withPeer(async (transport, peer) => {
+    const aborts = Array.from({ length: 20 }, () => new AbortController());
+    const reason = new Error("enough");
+    const ended = aborts.map(({ signal }) =>
+      assert.rejects(transport.send(get("/x", { signal })), reason)
+    );
+    await until("16 are sent", () => peer.requests.length === 16, SOON);
+    // The last ones wait; one of the first makes room for the last but one.
+    aborts.at(-1)?.abort(reason);
+    await ended.at(-1);
+    aborts[0]?.abort(reason);
+    await until("another one is sent", () => peer.requests.length === 17, SOON);
+    for (const abort of aborts) abort.abort(reason);
+    await inTime("all end", Promise.all(ended), 5_000);
+    await until("all are closed", () => peer.open.length === 0, SOON);
+    assert.equal(peer.requests.length, 17);
+    await inTime("nothing is left", transport.retire(), 5_000);
+  }, { isSilent: true }));
+
+test("Transport sends a waiting request after others could not connect", async () => {
+  const transport = await openHttpTransport({ server: "http://127.0.0.1:1" });
+  const sent = Array.from(
+    { length: 40 },
+    () => assert.rejects(transport.send(get("/x")), /Cannot reach/),
+  );
+  await inTime("all fail", Promise.all(sent), 10_000);
+  await inTime("nothing is left", transport.retire(), 5_000);
+});
+
+test("Transport gives a stream the idle connection of a short request", () =>
+  withPeer(async (transport, peer) => {
+    await readAtOnce(transport, 1);
+    await text(await transport.send(get("/x", { mayPause: true })));
+    await readAtOnce(transport, 1);
+    assert.deepEqual(peer.requests, [0, 0, 0]);
+  }));
+
+test("Transport keeps 16 of the connections that streams have ended", () =>
+  withPeer(async (transport, peer) => {
+    const sent = Array.from(
+      { length: 30 },
+      () => transport.send(get("/x", { mayPause: true })),
+    );
+    await until("all have arrived", () => peer.requests.length === 30, SOON);
+    for (const socket of [...peer.open]) socket.write(OK);
+    for (const response of await Promise.all(sent)) await text(response);
+    await until("others are closed", () => peer.open.length === 16, SOON);
+  }, { isSilent: true }));
+
+test("Transport that retires waits for no request that was refused", () =>
   withPeer(async (transport) => {
     const headers = { "bad name": "x" };
     await assert.rejects(transport.send(get("/x", { headers })), /is invalid/);
     await inTime("its end", transport.retire(), 5_000);
   }));
 
-test("Transport over sockets closes a connection after a minute without use", () =>
-  withTime((time) =>
-    withPeer(async (transport, peer) => {
-      await readAtOnce(transport, 3);
-      // Two are idle from now on.
-      for (let i = 0; i < 5; i++) {
-        time.pass(20_000);
-        assert.ok([...time.timers].every((timer) => !timer.isReferenced));
-        if (i < 2) assert.equal(peer.open.length, 3);
-        await readAtOnce(transport, 1);
-      }
-      await until("two are closed", () => peer.open.length === 1, SOON);
-      time.pass(100_000);
-      await until("none is left", () => peer.open.length === 0, SOON);
-      assert.equal(time.timers.size, 0, "no timer without a connection");
-      await readAtOnce(transport, 1);
-      assert.equal(time.timers.size, 1);
-      await transport.close();
-      assert.equal(time.timers.size, 0, "no timer after the end");
-    })
-  ));
-
-test("Transport over sockets keeps no process alive by an idle connection", () =>
+test("Transport keeps no process alive by an idle connection", () =>
   withPeer(async (transport) => {
     const { ref, unref } = Socket.prototype;
     const free = new Set<Socket>();
@@ -220,7 +219,7 @@ test("Transport over sockets keeps no process alive by an idle connection", () =
   }));
 
 testBoth(
-  "Transport over sockets gives up a connection with the request that waits for it",
+  "Transport gives up a connection with the request that waits for it",
   async (get) => {
     // The peer never answers to the TLS handshake.
     await withPeer(async (transport, peer) => {
@@ -236,7 +235,7 @@ testBoth(
   },
 );
 
-test("Transport over sockets speaks HTTP/1.1 over TLS, and resumes its session", async () => {
+test("Transport resumes its TLS session", async () => {
   const authority = createAuthority({ commonName: "test" });
   const { certificate, key } = issueCertificate(authority, {
     commonName: "server",
@@ -258,10 +257,9 @@ test("Transport over sockets speaks HTTP/1.1 over TLS, and resumes its session",
       () => socket.end(OK.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n")),
     );
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
-  const transport = openHttpTransport({
+  const transport = await openHttpTransport({
     server: `https://127.0.0.1:${port}`,
     certificateAuthority: authority.certificate,
   });
@@ -275,7 +273,7 @@ test("Transport over sockets speaks HTTP/1.1 over TLS, and resumes its session",
   }
 });
 
-test("Transport over sockets sends small requests without a delay", () =>
+test("Transport sends small requests without a delay", () =>
   withPeer(async (transport) => {
     const { setNoDelay } = Socket.prototype;
     let calls = 0;
@@ -291,14 +289,14 @@ test("Transport over sockets sends small requests without a delay", () =>
     }
   }));
 
-test("Transport over sockets gives up a silent proxy at its own time limit", async () => {
+test("Transport gives up a silent proxy at its own time limit", async () => {
   const proxy = new Peer(true);
   const listener = createServer(proxy.accept);
   listener.listen(0, "127.0.0.1");
   await once(listener, "listening");
   const { port } = listener.address() as AddressInfo;
   for (const scheme of ["http", "socks5"]) {
-    const transport = openHttpTransport({
+    const transport = await openHttpTransport({
       server: "https://127.0.0.1:1",
       proxyUrl: `${scheme}://127.0.0.1:${port}`,
       connectTimeout: 100,
@@ -312,7 +310,7 @@ test("Transport over sockets gives up a silent proxy at its own time limit", asy
 });
 
 testBoth(
-  "Transport over sockets that retires serves all requests in progress first",
+  "Transport that retires serves all requests in progress first",
   (get) =>
     withPeer(async (transport, peer) => {
       const sent = [0, 1, 2].map(() => transport.send(get("/x")));
@@ -344,7 +342,7 @@ const ENDS: readonly (readonly [
 
 for (const [why, end] of ENDS) {
   testBoth(
-    `Transport over sockets ends a request and its connection when ${why}`,
+    `Transport ends a request and its connection when ${why}`,
     (get) =>
       withPeer(async (transport, peer) => {
         const abort = new AbortController();
@@ -362,3 +360,110 @@ for (const [why, end] of ENDS) {
       }, { isSilent: true }),
   );
 }
+
+test("Transport leaves no timer of an open or failed connection", async () => {
+  const LIMIT_MS = 54_321;
+  const { clearTimeout, setTimeout } = globalThis;
+  const timers = new Set<unknown>();
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", () => socket.write(OK));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = await openHttpTransport({
+    server: `http://127.0.0.1:${port}`,
+    connectTimeout: LIMIT_MS,
+  });
+  const refusing = await openHttpTransport({
+    server: "http://127.0.0.1:1",
+    connectTimeout: LIMIT_MS,
+  });
+  globalThis.setTimeout = ((callback: () => void, delay: number) => {
+    const timer = setTimeout(callback, delay);
+    if (delay === LIMIT_MS) timers.add(timer);
+    return timer;
+  }) as typeof setTimeout;
+  globalThis.clearTimeout = ((timer: Parameters<typeof clearTimeout>[0]) => {
+    timers.delete(timer);
+    clearTimeout(timer);
+  }) as typeof clearTimeout;
+  try {
+    const sent = transport.send(get("/x"));
+    assert.equal(timers.size, 1, "while it connects");
+    await sent;
+    assert.equal(timers.size, 0);
+    const abort = new AbortController();
+    const given = [
+      transport.send({ ...get("/x"), signal: abort.signal }),
+      transport.send({ ...get("/x"), signal: abort.signal }),
+      refusing.send(get("/x")),
+    ];
+    abort.abort();
+    await Promise.allSettled(given);
+    assert.equal(timers.size, 0, "aborted or refused");
+  } finally {
+    Object.assign(globalThis, { clearTimeout, setTimeout });
+    for (const timer of timers) clearTimeout(timer as never);
+    await Promise.all([transport.close(), refusing.close()]);
+    server.close();
+  }
+});
+
+test("Transport closes a tunnel that opens after its request was given up", async () => {
+  const asked = Promise.withResolvers<Socket>();
+  const proxy = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => asked.resolve(socket));
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  const transport = await openHttpTransport({
+    server: "http://127.0.0.1:1",
+    proxyUrl: `http://127.0.0.1:${port}`,
+  });
+  const abort = new AbortController();
+  const refused = assert.rejects(
+    transport.send({ ...get("/x"), signal: abort.signal }),
+    /enough/,
+  );
+  const tunnel = await inTime("the proxy is asked", asked.promise);
+  try {
+    abort.abort(new Error("enough"));
+    await refused;
+    tunnel.resume().write("HTTP/1.1 200 OK\r\n\r\n");
+    await inTime("the tunnel is closed", once(tunnel, "close"), 10_000);
+  } finally {
+    tunnel.destroy();
+    await transport.close();
+    proxy.close();
+  }
+});
+
+test("Transport rejects a request if its certificates are broken", async () => {
+  const proxy = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  const broken = { certificate: "no certificate", key: "no key" };
+  for (const proxyUrl of [undefined, `http://127.0.0.1:${port}`]) {
+    const transport = await openHttpTransport({
+      server: "https://127.0.0.1:1",
+      // Deno reports broken certificates by this limit only.
+      connectTimeout: 200,
+      ...broken,
+      ...(proxyUrl && { proxyUrl }),
+    });
+    await assert.rejects(
+      () => transport.send(get("/x")),
+      /^Error: Cannot reach https:\/\/127\.0\.0\.1:1: the connection failed/,
+    );
+    await transport.close();
+  }
+  proxy.close();
+});

@@ -1,94 +1,121 @@
+import type {
+  ClusterConfig,
+  Credential,
+  CredentialSource,
+} from "../../config/cluster_config.ts";
 import {
   headerLines,
   type HttpRequest,
   type HttpResponse,
-  type HttpTransport,
   type OpenRequest,
   OpenRequests,
+  type Transport,
 } from "./transport.ts";
 import { closedError, connectionError } from "./transport_error.ts";
 import {
   type ServerAddress,
   serverAddress,
   SHORT_BODY_BYTES,
-  type TransportOptions,
 } from "./transport_options.ts";
 
-/** Extensions of a runtime to `fetch`. */
-export interface FetchRuntime {
-  /** Additional options for every call. */
-  readonly init: Readonly<Record<string, unknown>>;
-  /** Closes the connections of the runtime. */
-  close(): void;
+/** Options of a cluster that a `fetch` of the user cannot have. */
+const OF_SOCKETS = [
+  "certificateAuthority",
+  "serverName",
+  "insecureSkipTlsVerify",
+  "proxyUrl",
+] as const;
+
+/**
+ * Creates a transport to a cluster over a `fetch` of the user.
+ *
+ * @throws {TypeError} If the server is not a URL, or the configuration has options
+ * that only sockets have: they must not be dropped silently.
+ */
+export function fetchTransport(
+  config: ClusterConfig,
+  send: typeof fetch,
+): FetchTransport {
+  const foreign = OF_SOCKETS.find((name) => config[name]);
+  if (foreign !== undefined) throw foreignError(foreign);
+  return new FetchTransport(config.server, send);
+}
+
+/** Credentials without certificates, which a `fetch` of the user cannot present. */
+export function tokensOnly(source: CredentialSource): CredentialSource {
+  const checked = (credential: Credential): Credential => {
+    if (credential.certificate) throw foreignError("certificate");
+    return credential;
+  };
+  return {
+    current: (signal) => source.current(signal).then(checked),
+    refresh: (previous, signal) =>
+      source.refresh(previous, signal).then(checked),
+  };
+}
+
+function foreignError(name: string): TypeError {
+  return new TypeError(
+    `Cannot use "fetch" for a cluster: it makes its own connections, so the configuration must not have "${name}"`,
+  );
 }
 
 /**
- * Transport over the `fetch` of a runtime, for runtimes whose `fetch` supports
- * certificates and proxies. The runtime manages connections and decompression.
+ * Transport over a `fetch` of the user, for runtimes without sockets. The `fetch`
+ * decides on connections, certificates and proxies.
  *
- * Only reads use `fetch`: after the reset of a kept-alive connection, Deno
- * repeats a write, and Bun a PUT or DELETE. Writes use the transport over
- * sockets, and so do requests with a check between connecting and sending,
- * `beforeSend`.
+ * What sockets promise does not hold: `beforeSend` is called before `fetch`, which
+ * may connect first, and may repeat a request, even a write, whose connection broke.
  */
-export class FetchTransport implements HttpTransport {
-  readonly #options: TransportOptions;
+export class FetchTransport implements Transport {
   readonly #address: ServerAddress;
-  readonly #runtime: FetchRuntime;
+  readonly #fetch: typeof fetch;
   readonly #requests = new OpenRequests();
-  /** Transport for writes and requests with `beforeSend`; opened by the first. */
-  #sockets: Promise<HttpTransport> | undefined;
   #closed = false;
 
-  constructor(options: TransportOptions, runtime: FetchRuntime) {
-    this.#options = options;
-    this.#address = serverAddress(options.server);
-    this.#runtime = runtime;
+  /**
+   * Creates a transport.
+   *
+   * @param server URL of the server.
+   * @param fetch Function that sends the requests.
+   * @throws {TypeError} If the server is not a URL.
+   */
+  constructor(server: string, fetch: typeof globalThis.fetch) {
+    this.#address = serverAddress(server);
+    this.#fetch = fetch;
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { origin, prefix } = this.#address;
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
-    if (request.method !== "GET" || request.beforeSend !== undefined) {
-      if (this.#sockets === undefined) {
-        this.#sockets = import("./transport_node.ts").then((node) =>
-          node.openHttpTransport(this.#options)
-        );
-        this.#sockets.catch(() => this.#sockets = undefined);
-      }
-      return await (await this.#sockets).send(request);
-    }
     const headers = headerLines(request);
+    request.beforeSend?.();
     const fetching = new FetchRequest({
+      fetch: this.#fetch,
       origin,
       signal: request.signal,
       requests: this.#requests,
     });
     return await fetching.run(`${origin}${prefix}${request.path}`, {
-      ...this.#runtime.init,
       method: request.method,
       headers,
       redirect: "manual",
+      ...(request.body !== undefined && {
+        body: request.body as string | Uint8Array<ArrayBuffer>,
+      }),
     });
   }
 
-  async retire(): Promise<void> {
-    await this.#requests.idle();
-    await (await this.#sockets)?.retire();
-    await this.close();
-  }
-
-  async close(): Promise<void> {
-    if (this.#closed) return;
+  close(): Promise<void> {
     this.#closed = true;
     this.#requests.abortAll(closedError(this.#address.origin));
-    this.#runtime.close();
-    await (await this.#sockets)?.close();
+    return Promise.resolve();
   }
 }
 
 interface FetchRequestDeps {
+  readonly fetch: typeof fetch;
   /** Origin of the server, for errors. */
   readonly origin: string;
   readonly signal: AbortSignal | undefined;
@@ -122,13 +149,12 @@ class FetchRequest implements OpenRequest {
 
   async run(url: string, init: RequestInit): Promise<HttpResponse> {
     try {
-      const response = await fetch(url, {
-        ...init,
-        signal: this.#controller.signal,
-      });
+      const { fetch } = this.#deps;
+      const { signal } = this.#controller;
+      const response = await fetch(url, { ...init, signal });
       const { body } = response;
       const headers = Object.fromEntries(response.headers);
-      // The runtime decompresses the body but leaves the header.
+      // The body is decompressed, but the header left.
       delete headers["content-encoding"];
       if (body === null) this.#end();
       const reader = this.#reader = body?.getReader();

@@ -1,0 +1,188 @@
+// @ts-ignore: The package has types for its main module only.
+import UndiciClient from "undici/lib/dispatcher/client.js";
+import type { Client } from "undici";
+import type { OpenedSocket } from "./connect.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** Time limit of idle connections, in milliseconds; API servers have 90 s. */
+const IDLE_LIMIT_MS = 60_000;
+/** Time between the end of an idle connection and the server's limit, in ms. */
+const IDLE_MARGIN_MS = 1_000;
+/** Maximum size of a head and of trailers, in bytes; Node has the same limit. */
+const MAX_HEAD_BYTES = 16 << 10;
+/** Maximum number of streams of an HTTP/2 connection. */
+const MAX_STREAMS = 100;
+/** Flow control window of an HTTP/2 stream, in bytes: that of undici. */
+const STREAM_WINDOW_BYTES = 256 << 10;
+/** Interval of pings, after two of which a silent HTTP/2 connection is closed, in ms. */
+const PING_INTERVAL_MS = 20_000;
+
+/** Error of a request that its connection no longer takes. */
+const RETIRED = new Error("Cannot send: the server closed the connection");
+
+/** Error of requests whose connection is closed. */
+const CLOSED = new Error("Cannot read: the connection was closed");
+
+/** Whether a request failed because its connection took no more requests. */
+export function isRetired(error: unknown): boolean {
+  return error === RETIRED;
+}
+
+/** What a connection tells the transport that opened it. */
+export interface ConnectionEvents {
+  /** The connection has room for another request. */
+  onRoom(connection: HttpConnection): void;
+  /** The connection takes no more requests; those that run go on. */
+  onGone(connection: HttpConnection): void;
+}
+
+/**
+ * Connection to a server: an undici client over one socket, which never connects
+ * again. HTTP/1.1 serves one request after the other, HTTP/2 many at a time.
+ */
+export class HttpConnection {
+  /** Whether it speaks HTTP/2. */
+  readonly isMultiplexed: boolean;
+  /** Whether it counts among the connections of short requests. */
+  isShort = false;
+  readonly #opened: OpenedSocket;
+  readonly #events: ConnectionEvents;
+  readonly #client: Client;
+  #isGone = false;
+  /** Number of requests in progress. */
+  #running = 0;
+  /** Number of requests that the server accepts at a time. */
+  #limit: number;
+  /** Whether the limit of the server is known: HTTP/2 announces it at the start. */
+  #isSettled = false;
+  /** Request of HTTP/2 that waits for the server's limit. */
+  #waiting: Exchange | undefined;
+
+  /**
+   * Takes over an open socket.
+   *
+   * @param origin Origin of the server.
+   * @param opened The socket.
+   * @param events Callbacks.
+   */
+  constructor(origin: string, opened: OpenedSocket, events: ConnectionEvents) {
+    this.#opened = opened;
+    this.#events = events;
+    this.isMultiplexed = opened.socket.alpnProtocol === "h2";
+    this.#limit = this.isMultiplexed ? MAX_STREAMS : 1;
+    let socket: OpenedSocket["socket"] | undefined = opened.socket;
+    const options: Client.Options = {
+      connect: (_options, callback) => {
+        const first = socket;
+        socket = undefined;
+        queueMicrotask(() =>
+          first ? callback(null, first) : callback(RETIRED, null)
+        );
+      },
+      // The client and the readers of streams limit the time by themselves.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: IDLE_LIMIT_MS,
+      keepAliveMaxTimeout: IDLE_LIMIT_MS,
+      keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      h2Options: {
+        maxConcurrentStreams: MAX_STREAMS,
+        // A stream that nobody reads must not stop the others.
+        connectionWindowSize: MAX_STREAMS * STREAM_WINDOW_BYTES,
+        pingInterval: PING_INTERVAL_MS,
+      },
+    };
+    this.#client = new UndiciClient(origin, options);
+    const gone = () => this.#gone();
+    this.#client.on("disconnect", gone);
+    opened.socket.on("close", gone);
+  }
+
+  /** Whether it takes another request now. */
+  get hasRoom(): boolean {
+    return !this.#isGone && this.#running < this.#limit &&
+      this.#waiting === undefined && this.#opened.socket.writable;
+  }
+
+  /** Whether it will have room when the server has announced its limit. */
+  get isSettling(): boolean {
+    return !this.#isGone && this.#waiting !== undefined;
+  }
+
+  /** Sends a request. */
+  send(exchange: Exchange): void {
+    this.#running++;
+    exchange.assign(this);
+    this.#client.dispatch(exchange.options, exchange);
+    if (!this.isMultiplexed || exchange.isStarted) return;
+    if (this.#isSettled) this.#full(exchange);
+    else this.#waiting = exchange;
+  }
+
+  /** Notes that a request is about to be written. */
+  started(exchange: Exchange): void {
+    if (exchange !== this.#waiting) return;
+    this.#waiting = undefined;
+    // One stream starts before the server has announced its limit, the second after.
+    if (this.#running > 1) this.#isSettled = true;
+    queueMicrotask(this.#offer);
+  }
+
+  /** Notes that the server has answered. */
+  answered(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    if (this.#waiting !== undefined) this.#full(this.#waiting);
+  }
+
+  /**
+   * Notes that a request has ended.
+   *
+   * @param isUsable Whether the connection can serve another one.
+   */
+  ended(exchange: Exchange, isUsable: boolean): void {
+    this.#running--;
+    if (exchange === this.#waiting) this.#waiting = undefined;
+    if (!isUsable && !this.isMultiplexed) this.close();
+    else queueMicrotask(this.#offer);
+  }
+
+  /** Whether a part of a request has not been written yet. */
+  get isWriting(): boolean {
+    return this.#opened.socket.writableLength > 0;
+  }
+
+  /** Stops or continues reading where a paused socket reads on. */
+  pause(isPaused: boolean): void {
+    if (this.isMultiplexed) return;
+    const { lower } = this.#opened;
+    if (isPaused) lower?.pause();
+    else lower?.resume();
+  }
+
+  /** Closes the connection; requests in progress fail. */
+  close(): void {
+    this.#gone();
+    // With an error: undici would take another end for that of a response.
+    this.#opened.socket.destroy(CLOSED);
+  }
+
+  /** Offers its room once undici knows whether the socket stays open. */
+  readonly #offer = (): void => {
+    if (this.hasRoom) this.#events.onRoom(this);
+    else if (!this.isMultiplexed && this.#running === 0) this.close();
+  };
+
+  /** Takes a request back: the server accepts fewer at a time. */
+  #full(exchange: Exchange): void {
+    this.#limit = Math.max(1, this.#running - 1);
+    exchange.moved();
+  }
+
+  #gone(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#events.onGone(this);
+  }
+}

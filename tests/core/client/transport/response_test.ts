@@ -1,0 +1,420 @@
+/**
+ * Responses of a server that the test writes byte by byte: which are read, which are
+ * refused, and which connections serve another request.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { constants, gzipSync } from "node:zlib";
+import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
+import type {
+  HttpRequest,
+  HttpTransport,
+} from "../../../../core/client/transport/transport.ts";
+import { inTime } from "../../../support/in_time.ts";
+import { get, testBoth, text } from "../../../support/transport_case.ts";
+import { until } from "../../../support/until.ts";
+
+const HEAD = "HTTP/1.1 200 OK\r\n";
+const OK = `${HEAD}content-length: 2\r\n\r\n`;
+const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
+const SOON = { within: 5_000 };
+
+/** Server of one test. */
+interface Peer {
+  /** Number of connections so far. */
+  connections: number;
+  /** Sockets that are open. */
+  readonly open: Set<Socket>;
+  /** Requests that arrived, each with its body. */
+  readonly requests: string[];
+}
+
+/** Answer to a request, or what the server does with its socket. */
+type Answer = string | Uint8Array | ((socket: Socket) => void);
+
+/** Runs a test with a server that answers one request after the other. */
+async function withAnswers(
+  answers: readonly Answer[],
+  run: (transport: HttpTransport, peer: Peer) => Promise<void>,
+): Promise<void> {
+  const left = [...answers];
+  const peer: Peer = { connections: 0, open: new Set(), requests: [] };
+  const server = createServer((socket) => {
+    peer.connections++;
+    peer.open.add(socket);
+    socket.on("close", () => peer.open.delete(socket));
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      peer.requests.push(data.toString("latin1"));
+      const answer = left.shift() ?? "";
+      if (typeof answer === "function") answer(socket);
+      else if (typeof answer === "string") socket.write(answer, "latin1");
+      else socket.write(answer);
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = await openHttpTransport({
+    server: `http://127.0.0.1:${port}`,
+  });
+  try {
+    await run(transport, peer);
+  } finally {
+    await transport.close();
+    for (const socket of peer.open) socket.destroy();
+    server.close();
+  }
+}
+
+/** Sends a request and reads its response. */
+async function read(
+  transport: HttpTransport,
+  request: HttpRequest = get("/x"),
+): Promise<string> {
+  return await inTime(
+    "the response",
+    transport.send(request).then(text),
+    10_000,
+  );
+}
+
+/** Writes the parts of an answer one by one. */
+function inParts(...parts: readonly string[]): Answer {
+  return (socket) => {
+    const [next, ...others] = parts;
+    if (next === undefined) return;
+    socket.write(
+      next,
+      "latin1",
+      () =>
+        setTimeout(
+          () => (inParts(...others) as (socket: Socket) => void)(socket),
+          5,
+        ),
+    );
+  };
+}
+
+/** Ends the connection behind an answer. */
+function thenEnd(answer: string): Answer {
+  return (socket) => socket.end(answer, "latin1");
+}
+
+const READ: Readonly<Record<string, readonly [Answer, string]>> = {
+  "one that arrives byte by byte": [inParts(...`${OK}ab`), "ab"],
+  "chunks with extensions and trailers": [
+    `${CHUNKED}3;a=b\r\none\r\n4\r\nfour\r\n0\r\nx-trailer: yes\r\n\r\n`,
+    "onefour",
+  ],
+  "chunks that are cut anywhere": [
+    inParts(CHUNKED, "3\r", "\non", "e\r\n", "4\r\nfou", "r\r\n0", "\r\n\r\n"),
+    "onefour",
+  ],
+  "an interim response before it": [
+    `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}ab`,
+    "ab",
+  ],
+  "a body that ends with the connection": [thenEnd(`${HEAD}\r\nab`), "ab"],
+  "a body of HTTP/1.0": [thenEnd("HTTP/1.0 200 OK\r\n\r\nab"), "ab"],
+  "a status without a body": [`HTTP/1.1 204 No Content\r\n\r\n`, ""],
+  "an empty body": [`${HEAD}content-length: 0\r\n\r\n`, ""],
+  "a body whose length is right and whose connection ends": [
+    thenEnd(`${HEAD}content-length: 2\r\nconnection: close\r\n\r\nab`),
+    "ab",
+  ],
+};
+for (const [what, [answer, body]] of Object.entries(READ)) {
+  testBoth(
+    `A response is read: ${what}`,
+    (get) =>
+      withAnswers([answer], async (transport) => {
+        assert.equal(await read(transport, get("/x")), body);
+      }),
+  );
+}
+
+const LONG = "b".repeat(16_400);
+const REFUSED: Readonly<Record<string, string>> = {
+  "another protocol": "SSH-2.0-OpenSSH_9.6\r\n\r\n",
+  "HTTP/2": "HTTP/2 200\r\n\r\n",
+  "HTTP/1.2": "HTTP/1.2 200 OK\r\n\r\n",
+  "no status code": "HTTP/1.1 OK\r\n\r\n",
+  "a status code of four digits": "HTTP/1.1 2000 OK\r\n\r\n",
+  "a switch of protocols":
+    "HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+  "lines that end with LF": "HTTP/1.1 200 OK\n\n",
+  "CR within a line": `${HEAD}a: b\rc: d\r\n\r\n`,
+  "a folded header": `${HEAD}a: b\r\n c\r\n\r\n`,
+  "a space before the colon": `${HEAD}a : b\r\n\r\n`,
+  "a header without a name": `${HEAD}: b\r\n\r\n`,
+  "a header without a colon": `${HEAD}a\r\n\r\n`,
+  "a NUL": `${HEAD}a: \0\r\n\r\n`,
+  "a head that is too long": `${HEAD}a: ${LONG}\r\n\r\n`,
+  "trailers that are too long": `${CHUNKED}0\r\na: ${LONG}\r\n\r\n`,
+  "two lengths": `${HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\nab`,
+  "the same length twice":
+    `${HEAD}content-length: 1\r\ncontent-length: 1\r\n\r\na`,
+  "a negative length": `${HEAD}content-length: -1\r\n\r\n`,
+  "a hexadecimal length": `${HEAD}content-length: 0x1\r\n\r\na`,
+  "a length that no number has": `${HEAD}content-length: ${
+    "9".repeat(30)
+  }\r\n\r\n`,
+  "a length of chunks":
+    `${HEAD}transfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n0\r\n\r\n`,
+  "another coding": `${HEAD}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+  "chunks of chunks":
+    `${HEAD}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+  "a chunk without a size": `${CHUNKED}\r\n`,
+  "a chunk with only an extension": `${CHUNKED};a\r\n`,
+  "a signed size": `${CHUNKED}+1\r\na\r\n`,
+  "a size with another letter": `${CHUNKED}1g\r\na\r\n0\r\n\r\n`,
+  "a size with a prefix": `${CHUNKED}0x1\r\na\r\n`,
+  "a size that no number has": `${CHUNKED}${"f".repeat(30)}\r\n`,
+  "a size that ends with LF": `${CHUNKED}1\na\r\n0\r\n\r\n`,
+  "CR within an extension": `${CHUNKED}1;a\rb\r\na\r\n0\r\n\r\n`,
+  "a chunk longer than its size": `${CHUNKED}1\r\nab\r\n0\r\n\r\n`,
+  "a chunk without an end": `${CHUNKED}1\r\na1\r\nb\r\n0\r\n\r\n`,
+  "a folded trailer": `${CHUNKED}0\r\n a: b\r\n\r\n`,
+  "a trailer without a colon": `${CHUNKED}0\r\na\r\n\r\n`,
+};
+for (const [what, answer] of Object.entries(REFUSED)) {
+  test(`A response is refused, and its connection closed: ${what}`, () =>
+    withAnswers([answer], async (transport, { open }) => {
+      await assert.rejects(read(transport), /^Error: Cannot reach http:/);
+      await until("it is closed", () => open.size === 0, SOON);
+    }));
+}
+
+const ENDLESS: Readonly<Record<string, readonly [string, string]>> = {
+  "interim responses": ["", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"],
+  "headers": [HEAD, `a: ${"b".repeat(500)}\r\n`],
+  "one header": [`${HEAD}a: `, "b".repeat(500)],
+  "one name of a header": [HEAD, "a".repeat(500)],
+  "trailers": [`${CHUNKED}0\r\n`, `a: ${"b".repeat(500)}\r\n`],
+};
+for (const [what, [start, more]] of Object.entries(ENDLESS)) {
+  test(`A response is refused that has endless ${what}`, () => {
+    const flood: Answer = (socket) => {
+      socket.write(start);
+      const write = () => {
+        if (socket.destroyed) return;
+        socket.write(more.repeat(20), () => setImmediate(write));
+      };
+      write();
+    };
+    return withAnswers([flood], async (transport, { open }) => {
+      await assert.rejects(read(transport), /^Error: Cannot reach http:/);
+      await until("it is closed", () => open.size === 0, SOON);
+    });
+  });
+}
+
+const CUT: Readonly<Record<string, string>> = {
+  "a length": `${HEAD}content-length: 4\r\n\r\nab`,
+  "a length and a close":
+    `${HEAD}content-length: 4\r\nconnection: close\r\n\r\nab`,
+  "chunks": `${CHUNKED}2\r\nab\r\n`,
+  "chunks and a close":
+    `${HEAD}connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n`,
+};
+for (const [what, answer] of Object.entries(CUT)) {
+  testBoth(
+    `A body that is cut gives what came, and then fails: ${what}`,
+    (get) =>
+      withAnswers([thenEnd(answer)], async (transport) => {
+        const { body, status } = await transport.send(get("/x"));
+        assert.equal(status, 200);
+        const chunks = body[Symbol.asyncIterator]();
+        const { value } = await chunks.next();
+        assert.equal(new TextDecoder().decode(value), "ab");
+        await assert.rejects(chunks.next(), /^Error: Cannot reach http:/);
+      }),
+  );
+}
+
+test("A response without an end of its head fails with the connection", () =>
+  withAnswers(["", HEAD, OK.slice(0, -1)].map(thenEnd), async (transport) => {
+    for (let i = 0; i < 3; i++) {
+      await assert.rejects(read(transport), /^Error: Cannot reach http:/);
+    }
+  }));
+
+testBoth(
+  "The head is given that arrives together with a broken body",
+  (get) =>
+    withAnswers([`${CHUNKED}no size`], async (transport) => {
+      const response = await transport.send(get("/x"));
+      assert.equal(response.status, 200);
+      await assert.rejects(text(response), /^Error: Cannot reach http:/);
+    }),
+);
+
+test("An error shows nothing of a response that cannot be parsed", () => {
+  const answers = [
+    `${HEAD}set-cookie: secret\0\r\n\r\n`,
+    `${CHUNKED}1\r\nasecret\r\n`,
+    "secret\r\n\r\n",
+  ];
+  return withAnswers(answers, async (transport) => {
+    for (const _ of answers) {
+      const error = await read(transport).then(() => assert.fail(), (e) => e);
+      let shown = "";
+      for (let next = error; next instanceof Error; next = next.cause) {
+        shown += `${next.stack} ${JSON.stringify({ ...next })}`;
+      }
+      assert.match(shown, /Cannot reach/);
+      assert.doesNotMatch(shown, /secret/);
+    }
+  });
+});
+
+test("Repeated headers are joined, whatever their name", () =>
+  withAnswers([
+    `${HEAD}X-A: one\r\nx-a:two\r\nconstructor: \t3 \r\n__proto__: 4\r\ncontent-length: 0\r\n\r\n`,
+  ], async (transport) => {
+    const { headers } = await transport.send(get("/x"));
+    assert.equal(headers["x-a"], "one, two");
+    assert.equal(headers["constructor"], "3");
+    assert.deepEqual(Object.keys(headers), [
+      "x-a",
+      "constructor",
+      "__proto__",
+      "content-length",
+    ]);
+  }));
+
+const GZIP = `${HEAD}content-encoding: gzip\r\n`;
+/** The begin of a compressed body that goes on. */
+const PACKED_LINE = gzipSync("a line\n", {
+  finishFlush: constants.Z_SYNC_FLUSH,
+});
+
+testBoth(
+  "A compressed body is given as it arrives, and ended by its reader",
+  (get) =>
+    withAnswers([(socket) => {
+      socket.write(`${GZIP}\r\n`);
+      socket.write(PACKED_LINE);
+    }], async (transport, { open }) => {
+      const { body, headers } = await transport.send(get("/x"));
+      assert.equal(headers["content-encoding"], undefined);
+      for await (const chunk of body) {
+        assert.equal(new TextDecoder().decode(chunk), "a line\n");
+        break;
+      }
+      await until("its connection ends", () => open.size === 0, SOON);
+    }),
+);
+
+test("A compressed body that breaks ends its reader with the reason", () =>
+  withAnswers([(socket) => {
+    socket.write(`${GZIP}content-length: 1000\r\n\r\n`);
+    socket.write(
+      PACKED_LINE,
+      () => setImmediate(() => socket.resetAndDestroy()),
+    );
+  }], async (transport) => {
+    await assert.rejects(read(transport), /^Error: Cannot reach http:/);
+  }));
+
+test("A compressed body that is not gzip fails", () =>
+  withAnswers(
+    [`${GZIP}content-length: 2\r\n\r\nab`],
+    (transport) => assert.rejects(read(transport)),
+  ));
+
+test("A body with another coding than gzip is given as it is", () =>
+  withAnswers([
+    `${HEAD}content-encoding: br\r\ncontent-length: 2\r\n\r\nab`,
+  ], async (transport) => {
+    const response = await transport.send(get("/x"));
+    assert.equal(response.headers["content-encoding"], "br");
+    assert.equal(await text(response), "ab");
+  }));
+
+test("A connection serves requests one after the other", () => {
+  const bodies = ["ab", "cd", "ef"];
+  return withAnswers(
+    bodies.map((body) => OK + body),
+    async (transport, peer) => {
+      for (const body of bodies) assert.equal(await read(transport), body);
+      assert.equal(peer.connections, 1);
+    },
+  );
+});
+
+test("A connection serves another request after an error response", () =>
+  withAnswers([
+    "HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nab",
+    `${OK}cd`,
+  ], async (transport, peer) => {
+    assert.equal(await read(transport), "ab");
+    assert.equal(await read(transport), "cd");
+    assert.equal(peer.connections, 1);
+  }));
+
+/** Answers after which a connection serves no further request. */
+const LAST: Readonly<Record<string, Answer>> = {
+  "it says so": `${HEAD}content-length: 2\r\nconnection: close\r\n\r\nab`,
+  "it says so among others":
+    `${HEAD}content-length: 2\r\nconnection: x, Close\r\n\r\nab`,
+  "it is kept for a second only":
+    `${HEAD}content-length: 2\r\nkeep-alive: timeout=1\r\n\r\nab`,
+  "it is of HTTP/1.0": "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nab",
+  "more bytes follow": `${OK}abcdef`,
+  "another response follows": `${OK}ab${OK}XX`,
+};
+for (const [why, answer] of Object.entries(LAST)) {
+  test(`A connection serves no further request if ${why}`, () =>
+    withAnswers([answer, `${OK}cd`], async (transport, peer) => {
+      assert.equal(await read(transport), "ab");
+      assert.equal(await read(transport), "cd");
+      assert.equal(peer.connections, 2);
+    }));
+}
+
+test("A connection that the server closes while it is idle is replaced", () =>
+  withAnswers([`${OK}ab`, `${OK}cd`], async (transport, peer) => {
+    assert.equal(await read(transport), "ab");
+    for (const socket of peer.open) socket.destroy();
+    await until("it is closed", () => peer.open.size === 0, SOON);
+    // The client sees it with the next request, which is not sent in vain.
+    const write: HttpRequest = { method: "POST", path: "/x", headers: {} };
+    assert.equal(await read(transport, write), "cd");
+    assert.equal(peer.requests.length, 2);
+  }));
+
+test("A connection that was refused its body serves no further request", () => {
+  const big = "x".repeat(32 << 20);
+  const refuse: Answer = (socket) => {
+    socket.pause();
+    socket.write("HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nab");
+  };
+  return withAnswers([refuse, `${OK}cd`], async (transport, peer) => {
+    const write: HttpRequest = {
+      method: "POST",
+      path: "/x",
+      headers: {},
+      body: big,
+    };
+    const response = await inTime("the refusal", transport.send(write), 10_000);
+    assert.equal(response.status, 413);
+    assert.equal(await text(response), "ab");
+    assert.equal(await read(transport), "cd");
+    assert.equal(peer.connections, 2);
+  });
+});
+
+test("A response that fails leaves nothing of its request", () =>
+  withAnswers(
+    [thenEnd(""), thenEnd(`${CHUNKED}2\r\nab`)],
+    async (transport) => {
+      await assert.rejects(read(transport));
+      await assert.rejects(read(transport));
+      await inTime("nothing is in progress", transport.retire(), 5_000);
+    },
+  ));
