@@ -15,11 +15,8 @@ import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { hostProcess } from "./host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
-import {
-  mergeKubeconfigs,
-  parseKubeconfig,
-  readKubeconfig,
-} from "./kubeconfig.ts";
+import { mergeKubeconfigs } from "./kubeconfig.ts";
+import { parseKubeconfig, readKubeconfig } from "./kubeconfig_file.ts";
 import type { Environment } from "./proxy.ts";
 
 /** Options of {@linkcode loadConfig}. */

@@ -5,8 +5,8 @@ import {
   type FromFile,
   type Kubeconfig,
   mergeKubeconfigs,
-  parseKubeconfig,
 } from "../../../core/config/kubeconfig.ts";
+import { parseKubeconfig } from "../../../core/config/kubeconfig_file.ts";
 
 const ORIGIN = { file: "~/.kube/config", folder: "/home/jane/.kube" };
 
