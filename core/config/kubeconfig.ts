@@ -108,6 +108,24 @@ export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
+/**
+ * Whether the context of a kubeconfig leads to a cluster, or to an error. Without a
+ * context, or if there is no entry of its cluster, client-go uses the service
+ * account of a pod.
+ *
+ * @param context Name of the context; the current one if absent.
+ */
+export function namesCluster(
+  kubeconfig: Kubeconfig,
+  context: string | undefined,
+): boolean {
+  const name = context ?? kubeconfig["current-context"];
+  if (!name) return false;
+  const found = kubeconfig.contexts.get(name);
+  return found === undefined ||
+    kubeconfig.clusters.has(found.value.cluster ?? "");
+}
+
 function firstOfEach<T>(
   maps: readonly ReadonlyMap<string, T>[],
 ): ReadonlyMap<string, T> {

@@ -57,14 +57,13 @@ export async function parseKubeconfig(
     throw tooLarge(file, `${text.length}`);
   }
   const subject = `kubeconfig ${file}`;
-  const document = await parseYaml(
-    text,
+  const document = await parseYaml(text, {
     subject,
-    ({ code, at }) =>
+    refuse: ({ code, at }) =>
       new SyntaxError(
         `Cannot read ${subject}: it must be YAML: received ${code}${at}`,
       ),
-  );
+  });
   // Loaded lazily, as zod takes longer to load than the rest of the framework.
   const { KUBECONFIG } = await loadModule(import("./kubeconfig_schema.ts"));
   const checked = checkInput(

@@ -6,7 +6,7 @@ import type {
 } from "./kubeconfig.ts";
 
 /** Schema of a map; a null is an absent field, as in Go. */
-function fields<Shape extends z.core.$ZodShape>(
+export function fields<Shape extends z.core.$ZodShape>(
   shape: Shape,
 ): z.ZodMiniType<z.output<z.ZodMiniObject<Shape>>> {
   return z.pipe(z.transform(withoutNulls), z.object(shape));

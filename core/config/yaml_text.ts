@@ -9,6 +9,13 @@ export interface YamlFault {
   readonly at: string;
 }
 
+export interface YamlErrors {
+  /** Name of the text, such as `kubeconfig ~/.kube/config`. */
+  readonly subject: string;
+  /** Creates the error for a text that is no YAML. */
+  readonly refuse: (fault: YamlFault) => Error;
+}
+
 /** Maximum number of line breaks and commas, as parsing is slow per value. */
 const MAX_SEPARATORS = 200_000;
 
@@ -17,14 +24,11 @@ const MAX_SEPARATORS = 200_000;
  * and its aliases are bounded, and the checks of the parser that take quadratic
  * time (duplicate keys, positions of errors) are left out or made here.
  *
- * @param subject Name of the text for errors, such as `kubeconfig ~/.kube/config`.
- * @param refuse Creates the error for a text that is no YAML.
  * @throws {RangeError} If the text has too many values.
  */
 export async function parseYaml(
   text: string,
-  subject: string,
-  refuse: (fault: YamlFault) => Error,
+  { subject, refuse }: YamlErrors,
 ): Promise<unknown> {
   const separators = text.match(/[\n,]/g)?.length ?? 0;
   if (separators > MAX_SEPARATORS) {

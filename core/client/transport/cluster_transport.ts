@@ -1,8 +1,9 @@
-import type {
-  ClusterConfig,
-  Credential,
-  CredentialSource,
-  Impersonation,
+import {
+  checkClientPair,
+  type ClusterConfig,
+  type Credential,
+  type CredentialSource,
+  type Impersonation,
 } from "../../config/cluster_config.ts";
 import { openHttpTransport } from "./open_transport.ts";
 import type {
@@ -102,7 +103,9 @@ export class ClusterTransport implements Transport {
       : { certificateAuthority, certificate, key };
   }
 
+  /** Options of a connection; refuses a pair that a runtime could not use. */
   #options(secrets: Secrets): TransportOptions {
+    checkClientPair(secrets);
     const { impersonate, insecureSkipTlsVerify, proxyUrl, server, serverName } =
       this.#config;
     return {

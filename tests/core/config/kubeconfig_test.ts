@@ -183,6 +183,15 @@ test("mergeKubeconfigs takes the first current context that is not empty", async
   assert.equal(mergeKubeconfigs(files)["current-context"], "b");
 });
 
+test("parseKubeconfig refuses a document of very many levels", async () => {
+  for (const level of ["[", "{a: "]) {
+    await assert.rejects(
+      parseKubeconfig(level.repeat(10_000), ORIGIN),
+      /^SyntaxError: Cannot read kubeconfig .*: it must be YAML: received /,
+    );
+  }
+});
+
 test("parseKubeconfig refuses a text of more than 16 MiB", async () => {
   const text = `a: ${"b".repeat((16 << 20) - 2)}`;
   await assert.rejects(
