@@ -241,7 +241,7 @@ const STATUS = fields({
       z.refine(
         (text) =>
           text === "" || (TIME.test(text) && !Number.isNaN(Date.parse(text))),
-        "be a time, such as 2026-01-31T12:00:00Z",
+        "must be a time, such as 2026-01-31T12:00:00Z",
       ),
     ),
   ),
@@ -272,11 +272,9 @@ async function readExecCredential(
     apiVersion: z.literal(plugin.apiVersion),
     status: STATUS,
   });
-  const { status } = checkInput(
-    document,
-    schema,
-    (fault) => fail(`${what}: ${fault}`),
-  );
+  const { status } = checkInput(document, schema, {
+    refuse: (fault) => fail(`${what}: ${fault}`),
+  });
   const { token, expirationTimestamp } = status;
   const { clientCertificateData: certificate, clientKeyData: key } = status;
   if ((certificate === undefined) !== (key === undefined)) {

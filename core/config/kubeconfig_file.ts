@@ -66,11 +66,9 @@ export async function parseKubeconfig(
   });
   // Loaded lazily, as zod takes longer to load than the rest of the framework.
   const { KUBECONFIG } = await loadModule(import("./kubeconfig_schema.ts"));
-  const checked = checkInput(
-    document ?? {},
-    KUBECONFIG,
-    (fault) => new TypeError(`Cannot read ${subject}: ${fault}`),
-  );
+  const checked = checkInput(document ?? {}, KUBECONFIG, {
+    refuse: (fault) => new TypeError(`Cannot read ${subject}: ${fault}`),
+  });
   return {
     "current-context": checked["current-context"],
     clusters: byName("cluster", checked.clusters, origin),

@@ -26,7 +26,7 @@ const YES_OR_NO = z.optional(z.boolean());
 
 /** Text for a process, which a NUL character would end. */
 const ARGUMENT = z.string().check(
-  z.refine((text) => !text.includes("\0"), "not contain a NUL character"),
+  z.refine((text) => !text.includes("\0"), "must not contain a NUL character"),
 );
 
 /** Value that JSON can express: one that does not contain itself. */
@@ -37,7 +37,7 @@ const EXTENSION = z.unknown().check(z.refine((value) => {
   } catch {
     return false;
   }
-}, "be a finite value"));
+}, "must be a finite value"));
 
 const CLUSTER = fields({
   server: TEXT,
