@@ -256,7 +256,7 @@ export function checkUser(user: object, subject: string): void {
 export function checkServerOptions(options: ApiServerOptions): void {
   const subject = "an API server";
   checkOptions(options, RULES, subject);
-  const { controllers, simulate, port, establishingDelay = 0 } = options;
+  const { controllers, simulate, port, establishingDelay } = options;
   for (const [name, service] of Object.entries(options.services ?? {})) {
     if (!/^[^/:]+\/[^/:]+(?::\d+)?$/.test(name)) {
       throw new TypeError(
@@ -288,7 +288,7 @@ export function checkServerOptions(options: ApiServerOptions): void {
     checkOptions(simulate, NODE_RULES, `${subject}, simulate`);
   } else checkOption(simulate, "boolean?", { name: "simulate", subject });
   if (port !== false) checkOption(port, "port?", { name: "port", subject });
-  if (!(establishingDelay >= 0)) {
+  if (establishingDelay !== undefined && !(establishingDelay >= 0)) {
     throw new RangeError(
       `Cannot start an API server: "establishingDelay" must be zero or more milliseconds: received ${establishingDelay}`,
     );

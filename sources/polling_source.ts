@@ -49,6 +49,8 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
   readonly timeout?: Duration | undefined;
 }
 
+const DEFAULTS = { interval: "5s", timeout: "30s" } as const;
+
 const RULES: OptionRules<PollingOptions<never>> = {
   ...CACHE_RULES,
   name: "name",
@@ -143,8 +145,10 @@ class Polling<P extends KubernetesObject, R> extends Poller<P, R>
     checkOptions(options, RULES, "pollingSource()");
     super(options);
     this.#fetch = options.fetch;
-    this.#interval = positive(options.interval ?? "5s", "interval");
-    this.#timeout = positive(options.timeout ?? "30s", "timeout");
+    const { interval = DEFAULTS.interval, timeout = DEFAULTS.timeout } =
+      options;
+    this.#interval = positive(interval, "interval");
+    this.#timeout = positive(timeout, "timeout");
   }
 
   override async start(context: SourceContext<P>): Promise<void> {
@@ -364,10 +368,10 @@ class PerResourcePolling<P extends KubernetesObject, R> extends Poller<P, R>
     checkOptions(options, PER_RESOURCE_RULES, "perResourcePollingSource()");
     super(options);
     this.#options = options;
-    this.#timeout = positive(options.timeout ?? "30s", "timeout");
-    if (typeof options.interval !== "function") {
-      positive(options.interval ?? "5s", "interval");
-    }
+    const { interval = DEFAULTS.interval, timeout = DEFAULTS.timeout } =
+      options;
+    this.#timeout = positive(timeout, "timeout");
+    if (typeof interval !== "function") positive(interval, "interval");
   }
 
   override async start(context: SourceContext<P>): Promise<void> {
@@ -457,7 +461,7 @@ class PerResourcePolling<P extends KubernetesObject, R> extends Poller<P, R>
   }
 
   #interval(run: SourceRun<P>, key: string, poll: Poll<P>): number {
-    const { interval = "5s" } = this.#options;
+    const { interval = DEFAULTS.interval } = this.#options;
     if (typeof interval !== "function") return milliseconds(interval);
     try {
       const found = interval(this.cache.of(key), poll.primary);
@@ -466,7 +470,7 @@ class PerResourcePolling<P extends KubernetesObject, R> extends Poller<P, R>
       return pause;
     } catch (error) {
       run.failed(noInterval(key), error);
-      return 5_000;
+      return milliseconds(DEFAULTS.interval);
     }
   }
 

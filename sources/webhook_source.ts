@@ -196,8 +196,12 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     this.#bodyLimit = options.bodyLimit ?? 1 << 20;
   }
 
+  get #path(): string {
+    return this.#options.path ?? "/";
+  }
+
   override async start(context: SourceContext<P>): Promise<void> {
-    const { port = 0, host = "127.0.0.1", path = "/" } = this.#options;
+    const { port = 0, host = "127.0.0.1" } = this.#options;
     const run = this.run = new SourceRun(context, "not listening yet");
     const server = nodeHttp().createServer({
       requestTimeout: REQUEST_TIMEOUT_MS,
@@ -208,7 +212,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     if (run.ended) return await closeServer(server);
     this.url = `http://${
       host.includes(":") ? `[${host}]` : host
-    }:${bound}${path}`;
+    }:${bound}${this.#path}`;
     this.#server = server;
     run.worked();
     context.log.info("Webhook listens", { source: this.name, url: this.url });
@@ -252,9 +256,9 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     run: SourceRun<P>,
     request: IncomingMessage,
   ): Promise<string[]> {
-    const { path = "/", check, primaries } = this.#options;
+    const { check, primaries } = this.#options;
     const url = new URL(request.url ?? "/", "http://localhost");
-    if (url.pathname !== path) throw new Refusal(404, "No such path");
+    if (url.pathname !== this.#path) throw new Refusal(404, "No such path");
     if (request.method !== "POST") {
       throw new Refusal(405, "Only POST is served");
     }
@@ -310,8 +314,8 @@ const RULES: OptionRules<WebhookOptions<never>> = {
 
 function checkWebhook(options: WebhookOptions<never>): void {
   checkOptions(options, RULES, "webhookSource()");
-  const { name, path = "/", check } = options;
-  if (!path.startsWith("/")) {
+  const { name, path, check } = options;
+  if (path?.startsWith("/") === false) {
     throw new TypeError(
       `Cannot create the webhook "${name}": "path" must begin with "/": received ${
         JSON.stringify(path)

@@ -298,8 +298,8 @@ export class TestCluster {
   }
 
   /** Creates the service account of the operator and its roles. */
-  async #grant(rights: TestClusterOptions["rights"] = "all"): Promise<void> {
-    if (rights === "all") return;
+  async #grant(rights: TestClusterOptions["rights"]): Promise<void> {
+    if (rights === undefined || rights === "all") return;
     const { namespace } = this;
     const name = this.#account;
     const operator = this.#operator as OperatorHandle | undefined;
@@ -606,7 +606,8 @@ function checkOperator(operator: unknown): void {
   );
 }
 
-function checkRights({ rights = "all", operator }: TestClusterOptions): void {
+function checkRights({ rights, operator }: TestClusterOptions): void {
+  if (rights === undefined) return;
   const subject = "a test cluster";
   if (typeof rights === "string") {
     const known = ["all", "manifests"] as const;

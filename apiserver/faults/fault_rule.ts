@@ -185,17 +185,17 @@ export function checkFaultRule(rule: FaultRule): void {
   checkOptions(rule, RULES, "a fault");
   checkVerbs(rule);
   checkOptions(rule.effect, EFFECT_RULES, "a fault, effect");
-  const { probability = 1, count = 1, skip = 0 } = rule;
   const fail = (name: string, why: string, value: number): never => {
     throw new RangeError(
       `Cannot add a fault: "${name}" must be ${why}: received ${value}`,
     );
   };
-  if (!(probability >= 0 && probability <= 1)) {
+  const { probability, count, skip } = rule;
+  if (probability !== undefined && !(probability >= 0 && probability <= 1)) {
     fail("probability", "from 0 to 1", probability);
   }
-  if (!(count > 0)) fail("count", "positive", count);
-  if (!(skip >= 0)) fail("skip", "zero or more", skip);
+  if (count !== undefined && !(count > 0)) fail("count", "positive", count);
+  if (skip !== undefined && !(skip >= 0)) fail("skip", "zero or more", skip);
   const { effect } = rule;
   if ("status" in effect && !STATUSES.includes(effect.status)) {
     fail("status", `one of ${STATUSES.join(", ")}`, effect.status);

@@ -445,7 +445,7 @@ export function typeText(value: unknown): string {
 }
 
 /** Text of a value for errors: numbers and texts are shown, others by type. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === "number") return String(value);
   return typeof value === "string"
     ? JSON.stringify(value.slice(0, 64))

@@ -1,4 +1,5 @@
 import type { OptionRules } from "../api/options.ts";
+import { checkPair } from "./pem.ts";
 
 /** Credential of a user or service account; all fields are optional. */
 export interface Credential {
@@ -103,6 +104,9 @@ export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
     type: "object?",
     options: CREDENTIAL_RULES,
     custom: { current: "function", refresh: "function" },
+    check: (credentials) => {
+      if (!("current" in credentials)) checkClientPair(credentials);
+    },
   },
   impersonate: {
     type: "object?",
@@ -114,6 +118,19 @@ export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
     },
   },
 };
+
+/**
+ * Checks the client certificate of a credential.
+ *
+ * @throws {TypeError} If it does not fit its key, or one of them is missing.
+ */
+export function checkClientPair(credential: Credential): void {
+  checkPair(credential, {
+    certificate: "the client certificate of the credentials",
+    key: "the client key of the credentials",
+    missing: { certificate: '"certificate"', key: '"key"' },
+  });
+}
 
 /** Converts a fixed credential into a source of credentials. */
 export function credentialSource(

@@ -5,7 +5,10 @@
  * @module
  */
 import { Buffer } from "node:buffer";
+import * as z from "zod/mini";
+import { checkInput, escaped } from "../api/input.ts";
 import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
 import { abortable } from "../signals.ts";
 import type { Credential, CredentialSource } from "./cluster_config.ts";
 import {
@@ -16,15 +19,21 @@ import {
   type KubeconfigUser,
   pathFrom,
 } from "./kubeconfig.ts";
-import { checkCertificates, checkKey } from "./pem.ts";
+import { fields } from "./kubeconfig_schema.ts";
+import { checkPair } from "./pem.ts";
+import { parseYaml } from "./yaml_text.ts";
 
 /** Maximum time between the renewal of a credential and its expiry. */
 const RENEWAL_MARGIN_MS = 60_000;
-/** Delay between failed attempts to renew a credential that is still valid. */
+/**
+ * Delay between attempts to renew a credential that is still in use: after one that
+ * failed, and while the plugin issues credentials that have expired already.
+ */
 const RENEWAL_RETRY_MS = 5_000;
 
 export interface ExecCredentialsDeps {
   readonly clock: Clock;
+  readonly logger?: Logger | undefined;
   /** Runs the plugin and returns its standard output. */
   run(plugin: ExecPlugin): Promise<string>;
 }
@@ -41,6 +50,8 @@ export class ExecCredentials implements CredentialSource {
   /** Wall time from which the credential is to be renewed. */
   #staleAt = Infinity;
   #running: Promise<Credential> | undefined;
+  /** Whether the last credential had expired when it was issued. */
+  #isSkewed = false;
 
   constructor(plugin: ExecPlugin, deps: ExecCredentialsDeps) {
     this.#plugin = plugin;
@@ -83,15 +94,31 @@ export class ExecCredentials implements CredentialSource {
 
   async #run(): Promise<Credential> {
     const { clock, run } = this.#deps;
-    const renewed = readExecCredential(this.#plugin, await run(this.#plugin));
+    const output = await run(this.#plugin);
+    const renewed = await readExecCredential(this.#plugin, output);
     const now = clock.wallTime();
     const { expiresAt = Infinity } = renewed;
     this.#cached = renewed;
     // At most a tenth of the lifetime, so that short-lived credentials are not
     // renewed constantly.
-    this.#staleAt = expiresAt -
-      Math.min(RENEWAL_MARGIN_MS, (expiresAt - now) / 10);
+    this.#staleAt = expiresAt > now
+      ? expiresAt - Math.min(RENEWAL_MARGIN_MS, (expiresAt - now) / 10)
+      : now + RENEWAL_RETRY_MS;
+    this.#noteSkew(now - expiresAt);
     return renewed.credential;
+  }
+
+  /** Warns once of credentials that had expired when they were issued. */
+  #noteSkew(expiredFor: number): void {
+    const isSkewed = expiredFor >= 0;
+    if (isSkewed && !this.#isSkewed) {
+      const seconds = Math.round(expiredFor / 1_000);
+      this.#deps.logger?.warn(
+        `An exec plugin issued a credential that expired ${seconds} s ago: the clock of this machine is ahead by at least as much, or the credential is old`,
+        { plugin: this.#plugin.origin },
+      );
+    }
+    this.#isSkewed = isSkewed;
   }
 }
 
@@ -197,67 +224,73 @@ export function execInfo(plugin: ExecPlugin, interactive: boolean): string {
   });
 }
 
+/** Point in time, in the form of RFC 3339. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Schema of a text that is absent if it is empty, as in Go. */
+const TEXT = z.optional(
+  z.pipe(z.string(), z.transform((text) => text || undefined)),
+);
+
+const STATUS = fields({
+  token: TEXT,
+  clientCertificateData: TEXT,
+  clientKeyData: TEXT,
+  expirationTimestamp: z.optional(
+    z.string().check(
+      z.refine(
+        (text) =>
+          text === "" || (TIME.test(text) && !Number.isNaN(Date.parse(text))),
+        "must be a time, such as 2026-01-31T12:00:00Z",
+      ),
+    ),
+  ),
+});
+
 /**
- * Reads the output of a plugin.
+ * Reads the output of a plugin, in YAML or JSON.
  *
  * @throws {TypeError} If it is no credential; the error does not quote it.
  */
-function readExecCredential(
+async function readExecCredential(
   plugin: ExecPlugin,
   output: string,
-): ExecCredential {
-  const fail = (expected: string, received: string): never => {
-    throw new TypeError(
-      `Cannot use ${plugin.origin}: "${plugin.command}" must print ${expected}: received ${received}`,
+): Promise<ExecCredential> {
+  const fail = (expected: string) =>
+    new TypeError(
+      `Cannot use ${plugin.origin}: "${
+        escaped(plugin.command)
+      }" must print ${expected}`,
     );
-  };
-  const document = parseObject(output) ??
-    fail("an ExecCredential as JSON", `${output.length} characters`);
-  if (document["kind"] !== "ExecCredential") {
-    fail('the kind "ExecCredential"', typeof document["kind"]);
-  }
-  if (document["apiVersion"] !== plugin.apiVersion) {
-    fail(`the apiVersion ${plugin.apiVersion}`, "another one");
-  }
-  const status = asObject(document["status"]) ?? fail("a status", "nothing");
-  const field = (name: string): string | undefined => {
-    const value = status[name] ?? undefined;
-    return value === undefined || typeof value === "string"
-      ? value || undefined
-      : fail(`a string as status.${name}`, typeof value);
-  };
-  const token = field("token");
-  const certificate = field("clientCertificateData");
-  const key = field("clientKeyData");
+  const what = "an ExecCredential as JSON or YAML";
+  const document = await parseYaml(output, {
+    subject: `the output of ${plugin.origin}`,
+    refuse: ({ code, at }) => fail(`${what}: received ${code}${at}`),
+  });
+  const schema = fields({
+    kind: z.literal("ExecCredential"),
+    apiVersion: z.literal(plugin.apiVersion),
+    status: STATUS,
+  });
+  const { status } = checkInput(document, schema, {
+    refuse: (fault) => fail(`${what}: ${fault}`),
+  });
+  const { token, expirationTimestamp } = status;
+  const { clientCertificateData: certificate, clientKeyData: key } = status;
   if ((certificate === undefined) !== (key === undefined)) {
-    fail("certificate and key, or neither", "one of them");
+    throw fail("certificate and key, or neither: received one of them");
   }
   if (token === undefined && certificate === undefined) {
-    fail("a token or a certificate", "neither");
+    throw fail("a token or a certificate: received neither");
   }
-  if (certificate !== undefined && key !== undefined) {
-    const { origin } = plugin;
-    checkCertificates(certificate, `${origin}: status.clientCertificateData`);
-    checkKey(key, `${origin}: status.clientKeyData`, { certificate });
-  }
-  const expiry = field("expirationTimestamp");
-  const expiresAt = expiry === undefined ? undefined : Date.parse(expiry);
-  if (Number.isNaN(expiresAt)) {
-    fail("a time as status.expirationTimestamp", "something else");
-  }
-  return { credential: { token, certificate, key }, expiresAt };
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    return asObject(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-}
-
-function asObject(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? value as Record<string, unknown>
+  const place = (field: string) => `${plugin.origin}: status.${field}`;
+  checkPair({ certificate, key }, {
+    certificate: place("clientCertificateData"),
+    key: place("clientKeyData"),
+    missing: { certificate: "clientCertificateData", key: "clientKeyData" },
+  });
+  const expiresAt = expirationTimestamp
+    ? Date.parse(expirationTimestamp)
     : undefined;
+  return { credential: { token, certificate, key }, expiresAt };
 }

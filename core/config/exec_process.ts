@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { type Clock, deadline } from "../clock.ts";
+import { escaped } from "../api/input.ts";
 import { execInfo, type ExecPlugin } from "./exec_credentials.ts";
 
 /** Maximum size of the output of a plugin. */
@@ -22,7 +23,9 @@ export function runExecPlugin(
   clock: Clock,
 ): Promise<string> {
   const failure = (why: string) =>
-    new Error(`Cannot use ${plugin.origin}: "${plugin.command}" ${why}`);
+    new Error(
+      `Cannot use ${plugin.origin}: "${escaped(plugin.command)}" ${why}`,
+    );
   const terminal = process.stdin.isTTY === true;
   if (plugin.interactiveMode === "Always" && !terminal) {
     return Promise.reject(failure("needs a terminal"));
@@ -31,17 +34,22 @@ export function runExecPlugin(
   const timeout = interactive ? INTERACTIVE_TIMEOUT_MS : TIMEOUT_MS;
   const run = (expired: AbortSignal) =>
     new Promise<string>((resolve, reject) => {
-      const child = spawn(plugin.command, [...plugin.args], {
-        env: {
-          ...process.env,
-          ...plugin.env,
-          KUBERNETES_EXEC_INFO: execInfo(plugin, interactive),
-        },
-        stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
-        // A process group of its own, to kill the program with its children; a
-        // program that interacts with the user must stay attached to the terminal.
-        detached: !interactive,
-      });
+      const child = started(() =>
+        spawn(plugin.command, [...plugin.args], {
+          env: {
+            ...process.env,
+            ...plugin.env,
+            KUBERNETES_EXEC_INFO: execInfo(plugin, interactive),
+          },
+          stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
+          // A process group of its own, to kill the program with its children; a
+          // program that interacts with the user must stay attached to the terminal.
+          detached: !interactive,
+        })
+      );
+      if (child instanceof Error) {
+        return reject(failure(notStarted(child, plugin)));
+      }
       const kill = () => {
         child.stdout.destroy();
         if (interactive || child.pid === undefined) child.kill("SIGKILL");
@@ -56,12 +64,8 @@ export function runExecPlugin(
           kill();
         }
       });
-      child.on("error", (error: Error & { readonly code?: string }) => {
-        const hint = plugin.installHint && ` (${plugin.installHint})`;
-        const why = error.code === "ENOENT"
-          ? `is not installed${hint}`
-          : "cannot be executed";
-        reject(failure(`${why}: received ${error.code ?? error.name}`));
+      child.on("error", (error) => {
+        reject(failure(notStarted(error, plugin)));
       });
       child.on("close", (code, signal) => {
         if (code === 0) resolve(output);
@@ -74,6 +78,28 @@ export function runExecPlugin(
     clock,
     onTimeout: () => failure(`did not end within ${timeout} ms`),
   });
+}
+
+/** Child process, or the error of a start that fails at once. */
+function started<T>(start: () => T): T | Error {
+  try {
+    return start();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** Why a plugin did not start; messages of runtimes may quote its arguments. */
+function notStarted(
+  error: Error & { readonly code?: string },
+  { installHint }: ExecPlugin,
+): string {
+  const hint = installHint &&
+    ` (${escaped(installHint.replaceAll(/\s+/g, " ").slice(0, 1_000))})`;
+  const why = error.code === "ENOENT"
+    ? `is not installed${hint}`
+    : "cannot be executed";
+  return `${why}: received ${error.code ?? error.name}`;
 }
 
 function killGroup(leader: number): void {

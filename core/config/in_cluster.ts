@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
+import type { Logger } from "../logger.ts";
 import { FileCredentials, SecretFile } from "./file_credentials.ts";
 import { readLimited } from "./limited_file.ts";
 import { checkCertificates } from "./pem.ts";
 import type { Environment } from "./proxy.ts";
+import { checkToken } from "./token.ts";
 
 /** Folder of the service account in a pod. */
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -16,6 +18,7 @@ export interface InClusterDeps {
   /** Environment variables, with `KUBERNETES_SERVICE_HOST` and `_PORT`. */
   readonly environment: Environment;
   readonly clock: Clock;
+  readonly logger?: Logger | undefined;
   /**
    * Folder of the service account.
    *
@@ -34,16 +37,20 @@ export interface InClusterDeps {
 export async function inClusterConfig(
   deps: InClusterDeps,
 ): Promise<ClusterConfig> {
-  const { clock, environment, serviceAccount = SERVICE_ACCOUNT } = deps;
+  const { clock, environment, logger } = deps;
+  const { serviceAccount = SERVICE_ACCOUNT } = deps;
   const host = environment["KUBERNETES_SERVICE_HOST"] ?? "";
   const port = environment["KUBERNETES_SERVICE_PORT"] || "443";
   const origin = "the pod's service account";
-  const file = (name: string) =>
-    new SecretFile(join(serviceAccount, name), { origin, clock });
-  const authority = file("ca.crt");
-  const credentials = new FileCredentials({}, { token: file("token") });
+  const file = (name: string, check: (content: string) => void) =>
+    new SecretFile(join(serviceAccount, name), {
+      ...{ origin, clock, logger, check },
+    });
+  const authority = file("ca.crt", (pem) => checkCertificates(pem, origin));
+  const token = file("token", (text) => checkToken(text, origin));
+  const credentials = new FileCredentials({}, { token }, { logger });
   await credentials.current();
-  checkCertificates(await authority.read(), origin);
+  await authority.read();
   const namespace = await readLimited(
     join(serviceAccount, "namespace"),
     MAX_NAMESPACE_BYTES,

@@ -1,4 +1,6 @@
+import { escaped } from "../api/input.ts";
 import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
 import type {
   ClusterConfig,
   Credential,
@@ -14,9 +16,10 @@ import {
   type KubeconfigUser,
   pathFrom,
 } from "./kubeconfig.ts";
-import { checkCertificates, checkKey, decodeBase64 } from "./pem.ts";
+import { checkCertificates, checkPair, decodeBase64 } from "./pem.ts";
 import { type Environment, proxyFromEnvironment } from "./proxy.ts";
 import { FileCredentials, SecretFile } from "./file_credentials.ts";
+import { checkToken } from "./token.ts";
 import { ExecCredentials, execPlugin } from "./exec_credentials.ts";
 
 export interface ClusterConfigDeps {
@@ -25,6 +28,7 @@ export interface ClusterConfigDeps {
   /** Environment variables, for the proxy. */
   readonly environment: Environment;
   readonly clock: Clock;
+  readonly logger?: Logger | undefined;
   /** Paths of the files as the user gave them, for errors. */
   readonly source: string;
 }
@@ -40,14 +44,14 @@ export async function clusterConfig(
   kubeconfig: Kubeconfig,
   deps: ClusterConfigDeps,
 ): Promise<ClusterConfig> {
-  const { clock, environment } = deps;
+  const { environment } = deps;
   const context = chosenContext(kubeconfig, deps);
   const cluster = named(kubeconfig.clusters, context, "cluster");
   const user = context.value.user
     ? named(kubeconfig.users, context, "user")
     : undefined;
   const server = checkedServer(cluster);
-  const authority = await clusterAuthority(cluster, clock);
+  const authority = await clusterAuthority(cluster, deps);
   return {
     server,
     namespace: context.value.namespace || "default",
@@ -59,7 +63,7 @@ export async function clusterConfig(
     credentials: user === undefined ? undefined : await userCredentials(
       user,
       { ...cluster, authority: authority.present },
-      { clock },
+      deps,
     ),
     impersonate: user === undefined ? undefined : userImpersonation(user),
   };
@@ -76,7 +80,7 @@ function chosenContext(
       `Cannot use ${source}: ${
         context === undefined ? '"current-context"' : "the context"
       } must be one of ${listOf(kubeconfig.contexts)}: received ${
-        name === undefined ? "nothing" : `"${name}"`
+        name === undefined ? "nothing" : `"${escaped(name)}"`
       }`,
     );
   }
@@ -95,12 +99,14 @@ function named<T>(
   throw new TypeError(
     `Cannot use ${fieldText(context, part)}: it must be one of ${
       listOf(entries)
-    }: received ${name === undefined ? "nothing" : `"${name}"`}`,
+    }: received ${name === undefined ? "nothing" : `"${escaped(name)}"`}`,
   );
 }
 
 function listOf(entries: ReadonlyMap<string, unknown>): string {
-  const names = [...entries.keys()].map((name) => `"${name}"`).join(", ");
+  const names = [...entries.keys()].map((name) => `"${escaped(name)}"`).join(
+    ", ",
+  );
   return names === "" ? "the names in the file, which has none" : names;
 }
 
@@ -147,7 +153,7 @@ interface Authority {
 
 async function clusterAuthority(
   cluster: FromFile<KubeconfigCluster>,
-  clock: Clock,
+  { clock, logger }: Pick<ClusterConfigDeps, "clock" | "logger">,
 ): Promise<Authority> {
   const {
     "certificate-authority": path,
@@ -180,14 +186,11 @@ async function clusterAuthority(
   const file = new SecretFile(pathFrom(cluster, path), {
     origin: field,
     clock,
+    logger,
+    check: (pem) => checkCertificates(pem, field),
   });
-  const present = await file.read();
-  checkCertificates(present, field);
-  return { present, current: () => file.read() };
+  return { present: await file.read(), current: () => file.read() };
 }
-
-/** Pattern of valid bearer tokens. */
-const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
 /**
  * Creates the credentials of a user of a kubeconfig.
@@ -201,7 +204,7 @@ async function userCredentials(
   cluster: FromFile<KubeconfigCluster> & {
     readonly authority?: string | undefined;
   },
-  { clock }: { readonly clock: Clock },
+  { clock, logger }: Pick<ClusterConfigDeps, "clock" | "logger">,
 ): Promise<Credential | CredentialSource> {
   checkMethods(user);
   const { value } = user;
@@ -210,24 +213,22 @@ async function userCredentials(
     const { runExecPlugin } = await import("./exec_process.ts");
     return new ExecCredentials(execPlugin(user, cluster), {
       clock,
+      logger,
       run: (plugin) => runExecPlugin(plugin, clock),
     });
   }
-  if (value.token && !HEADER_TEXT.test(value.token)) {
-    throw new TypeError(
-      `Cannot use ${
-        fieldText(user, "token")
-      }: it must consist of printable ASCII characters: received a text of ${value.token.length} characters`,
-    );
-  }
-  const file = (field: keyof KubeconfigUser) => {
+  if (value.token) checkToken(value.token, fieldText(user, "token"));
+  const file = (
+    field: keyof KubeconfigUser,
+    check?: (content: string, field: string) => void,
+  ) => {
     const path = value[field];
-    return typeof path === "string" && path !== ""
-      ? new SecretFile(pathFrom(user, path), {
-        origin: fieldText(user, field),
-        clock,
-      })
-      : undefined;
+    if (typeof path !== "string" || path === "") return undefined;
+    const origin = fieldText(user, field);
+    return new SecretFile(pathFrom(user, path), {
+      ...{ origin, clock, logger },
+      check: (content) => check?.(content, origin),
+    });
   };
   const data = (field: keyof KubeconfigUser) => {
     const text = value[field];
@@ -242,33 +243,26 @@ async function userCredentials(
     certificate: data("client-certificate-data"),
     key: data("client-key-data"),
   }, {
-    token: file("tokenFile"),
+    token: file("tokenFile", checkToken),
     certificate: file("client-certificate"),
     key: file("client-key"),
+  }, {
+    logger,
+    check: (credential) => {
+      const place = (field: "client-certificate" | "client-key") =>
+        fieldText(user, value[`${field}-data`] ? `${field}-data` : field);
+      checkPair(credential, {
+        certificate: place("client-certificate"),
+        key: place("client-key"),
+        missing: {
+          certificate: '"client-certificate" or "client-certificate-data"',
+          key: '"client-key" or "client-key-data"',
+        },
+      });
+    },
   });
-  checkCertificate(await credentials.current(), user);
+  await credentials.current();
   return credentials;
-}
-
-function checkCertificate(
-  { certificate, key }: Credential,
-  user: FromFile<KubeconfigUser>,
-): void {
-  const given = (field: "client-certificate" | "client-key") =>
-    fieldText(user, user.value[`${field}-data`] ? `${field}-data` : field);
-  if (certificate === undefined && key === undefined) return;
-  if (certificate === undefined || key === undefined) {
-    const [present, missing] = key === undefined
-      ? ["client-certificate", "client-key"] as const
-      : ["client-key", "client-certificate"] as const;
-    throw new TypeError(
-      `Cannot use ${
-        given(present)
-      }: "${missing}" or "${missing}-data" is missing`,
-    );
-  }
-  checkCertificates(certificate, given("client-certificate"));
-  checkKey(key, given("client-key"), { certificate });
 }
 
 /** Rejects credentials that exclude each other, and removed auth providers. */
@@ -280,7 +274,7 @@ function checkMethods(user: FromFile<KubeconfigUser>): void {
       `Cannot use ${
         fieldText(user, "auth-provider")
       }: Kubernetes has removed auth providers; use an "exec" plugin: received "${
-        provider.name ?? ""
+        escaped(provider.name ?? "")
       }"`,
     );
   }

@@ -13,13 +13,11 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import { type Logger, unfailingLogger } from "../logger.ts";
 import { hostProcess } from "./host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
-import {
-  mergeKubeconfigs,
-  parseKubeconfig,
-  readKubeconfig,
-} from "./kubeconfig.ts";
+import { mergeKubeconfigs, namesCluster } from "./kubeconfig.ts";
+import { parseKubeconfig, readKubeconfig } from "./kubeconfig_file.ts";
 import type { Environment } from "./proxy.ts";
 
 /** Options of {@linkcode loadConfig}. */
@@ -61,9 +59,14 @@ export interface LoadConfigOptions {
    * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
+  /**
+   * Logger for warnings of credentials that cannot be renewed as they should.
+   * Nothing is logged by default.
+   */
+  readonly logger?: Logger | undefined;
 }
 
-const SOURCE_RULES: OptionRules<Omit<LoadConfigOptions, "clock">> = {
+const SOURCE_RULES: OptionRules<Omit<LoadConfigOptions, "clock" | "logger">> = {
   kubeconfig: "name?",
   context: "name?",
   environment: "object?",
@@ -73,15 +76,17 @@ const SOURCE_RULES: OptionRules<Omit<LoadConfigOptions, "clock">> = {
 const RULES: OptionRules<LoadConfigOptions> = {
   ...SOURCE_RULES,
   clock: "clock?",
+  logger: "logger?",
 };
 
-const { context, environment, clock } = RULES;
-const TEXT_RULES = { context, environment, clock };
+const { context, environment, clock, logger } = RULES;
+const TEXT_RULES = { context, environment, clock, logger };
 
 /**
  * Loads the configuration of a cluster from the same sources as kubectl, in this
  * order: the option `kubeconfig`; the files in `KUBECONFIG`, merged;
  * `~/.kube/config`; the service account of the pod that this process runs in.
+ * In a pod, files that are empty, or that name no cluster, are passed over.
  *
  * @throws {TypeError} If an option is unknown or of the wrong type.
  * @throws {Error} If there is no configuration, or it is invalid. The error names
@@ -104,34 +109,47 @@ export async function loadConfig(
 ): Promise<ClusterConfig> {
   checkOptions(options, RULES, "loadConfig()");
   const { environment = hostProcess.env, clock = systemClock } = options;
-  const deps = { context: options.context, environment, clock };
-  const { files, required } = kubeconfigFiles(options, environment);
-  const kubeconfigs = (await Promise.all(files.map(readKubeconfig)))
+  const logger = options.logger && unfailingLogger(options.logger);
+  const deps = { context: options.context, environment, clock, logger };
+  const files = kubeconfigFiles(options, environment);
+  const source = files.paths.join(delimiter);
+  const found = (await Promise.all(files.paths.map(readKubeconfig)))
     .filter((file) => file !== undefined);
-  if (kubeconfigs.length > 0) {
+  const kubeconfig = mergeKubeconfigs(found);
+  const isInPod = Boolean(environment["KUBERNETES_SERVICE_HOST"]);
+  const isFound = found.length > 0;
+  if (isFound && (!isInPod || namesCluster(kubeconfig, options.context))) {
     const { clusterConfig } = await import("./kubeconfig_cluster.ts");
-    return await clusterConfig(mergeKubeconfigs(kubeconfigs), {
-      ...deps,
-      source: files.join(delimiter),
-    });
+    return await clusterConfig(kubeconfig, { ...deps, source });
   }
-  if (!required && environment["KUBERNETES_SERVICE_HOST"]) {
-    const { serviceAccount } = options;
-    const { inClusterConfig } = await import("./in_cluster.ts");
-    return await inClusterConfig({ environment, clock, serviceAccount });
+  const why = isFound
+    ? `${source} names no cluster`
+    : `there is no kubeconfig at ${source}`;
+  if (!isInPod || (!isFound && files.namedBy === "option")) {
+    throw new Error(
+      `Cannot find a cluster: ${why}${
+        isInPod ? "" : ", and this process does not run in a pod"
+      } ("coracle dev FILE" runs an operator without a cluster)`,
+    );
   }
-  throw new Error(
-    `Cannot find a cluster: there is no kubeconfig at ${
-      files.join(delimiter)
-    }, and this process does not run in a pod ("coracle dev FILE" runs an operator without a cluster)`,
-  );
+  const { inClusterConfig } = await import("./in_cluster.ts");
+  const { serviceAccount } = options;
+  try {
+    return await inClusterConfig({ ...deps, serviceAccount });
+  } catch (error) {
+    if (!isFound && files.namedBy === undefined) throw error;
+    throw new Error(
+      `Cannot find a cluster: ${why}, and the pod has no usable service account`,
+      { cause: error },
+    );
+  }
 }
 
 /**
  * Loads the configuration of a cluster as {@linkcode loadConfig} does, and
  * ignores additional options.
  *
- * @returns The configuration, and the additional options with the clock.
+ * @returns The configuration, and the additional options with clock and logger.
  */
 export async function loadCluster<Options extends LoadConfigOptions>(
   options: Options,
@@ -149,7 +167,8 @@ export async function loadCluster<Options extends LoadConfigOptions>(
     ...others
   } = options;
   const source = { kubeconfig, context, environment, home, serviceAccount };
-  const config = await loadConfig({ ...source, clock: options.clock });
+  const { clock, logger } = options;
+  const config = await loadConfig({ ...source, clock, logger });
   return { config, others };
 }
 
@@ -157,7 +176,7 @@ export async function loadCluster<Options extends LoadConfigOptions>(
  * Creates the configuration of a cluster from the text of a kubeconfig.
  *
  * @param text YAML or JSON. Relative paths refer to the working folder.
- * @param options Context, environment variables and clock.
+ * @param options Context, environment variables, clock and logger.
  * @throws {Error} If the kubeconfig is invalid.
  *
  * @example Load a kubeconfig from a secret
@@ -175,7 +194,10 @@ export async function loadCluster<Options extends LoadConfigOptions>(
  */
 export async function configFromText(
   text: string,
-  options: Pick<LoadConfigOptions, "context" | "environment" | "clock"> = {},
+  options: Pick<
+    LoadConfigOptions,
+    "context" | "environment" | "clock" | "logger"
+  > = {},
 ): Promise<ClusterConfig> {
   checkOption(text, "string", { name: "text", subject: "configFromText()" });
   checkOptions(options, TEXT_RULES, "configFromText()");
@@ -189,21 +211,24 @@ export async function configFromText(
     context,
     environment,
     clock,
+    logger: options.logger && unfailingLogger(options.logger),
     source,
   });
 }
 
-/** Returns the kubeconfig files, and whether at least one must exist. */
+/** Returns the kubeconfig files, and what names them; undefined by default. */
 function kubeconfigFiles(
   options: LoadConfigOptions,
   environment: Environment,
-): { files: string[]; required: boolean } {
+): { paths: readonly string[]; namedBy?: "option" | "environment" } {
   if (options.kubeconfig !== undefined) {
-    return { files: [options.kubeconfig], required: true };
+    return { paths: [options.kubeconfig], namedBy: "option" };
   }
   const named = (environment["KUBECONFIG"] ?? "").split(delimiter)
     .filter((path) => path !== "");
-  if (named.length > 0) return { files: [...new Set(named)], required: true };
+  if (named.length > 0) {
+    return { paths: [...new Set(named)], namedBy: "environment" };
+  }
   const home = options.home ?? homedir();
-  return { files: [join(home, ".kube", "config")], required: false };
+  return { paths: [join(home, ".kube", "config")] };
 }

@@ -38,11 +38,43 @@ export function checkCertificates(pem: string, field: string): void {
   }
 }
 
+/** Where a client certificate and its key were given, for errors. */
+export interface PairPlaces {
+  readonly certificate: string;
+  readonly key: string;
+  /** Names of the fields that a missing one should be in. */
+  readonly missing: { readonly certificate: string; readonly key: string };
+}
+
+/**
+ * Checks that a client certificate and a key are given both or not at all, in PEM,
+ * and fit each other: Deno ends the process for a pair that does not.
+ *
+ * @throws {TypeError} If they cannot be used together.
+ */
+export function checkPair(
+  { certificate, key }: {
+    readonly certificate?: string | undefined;
+    readonly key?: string | undefined;
+  },
+  places: PairPlaces,
+): void {
+  if (certificate !== undefined && key !== undefined) {
+    checkCertificates(certificate, places.certificate);
+    checkKey(key, places.key, { certificate });
+  } else if (certificate !== undefined || key !== undefined) {
+    const [given, missing] = key === undefined
+      ? [places.certificate, places.missing.key]
+      : [places.key, places.missing.certificate];
+    throw new TypeError(`Cannot use ${given}: ${missing} is missing`);
+  }
+}
+
 /**
  * Checks that a text contains the private key of a certificate, in PEM without a
  * passphrase.
  */
-export function checkKey(
+function checkKey(
   pem: string,
   field: string,
   { certificate }: { readonly certificate: string },

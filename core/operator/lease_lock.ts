@@ -3,7 +3,7 @@ import { builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import type { Client } from "../client/client.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, loadModule } from "../clock.ts";
 import type { LeaseRecord } from "./lease_decision.ts";
 
 /** Lease of `coordination.k8s.io`, with the fields of a lock. */
@@ -41,6 +41,11 @@ export function leaseSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1_000);
 }
 
+/** Loads the checks of data in Leases with the first of them. */
+export function loadLeaseData(): Promise<typeof import("./lease_data.ts")> {
+  return loadModule(import("./lease_data.ts"));
+}
+
 export interface LeaseHolderDeps {
   readonly client: Client;
   readonly clock: Clock;
@@ -70,7 +75,7 @@ export class LeaseLock {
   async read(signal: AbortSignal): Promise<LeaseRecord | undefined> {
     const { client, namespace, name } = this.#deps;
     const lease = await client.find(Lease, { namespace, name }, { signal });
-    return lease && this.#record(lease);
+    return lease && await this.#record(lease);
   }
 
   /**
@@ -155,7 +160,7 @@ export class LeaseLock {
 
   async #write(send: () => Promise<Lease>): Promise<LeaseRecord | undefined> {
     try {
-      return this.#record(await send());
+      return await this.#record(await send());
     } catch (error) {
       // Another candidate has changed, created or deleted the Lease.
       if (
@@ -166,8 +171,9 @@ export class LeaseLock {
     }
   }
 
-  #record({ metadata, spec = {} }: Lease): LeaseRecord {
-    this.#spec = spec;
+  async #record({ metadata, spec: stored }: Lease): Promise<LeaseRecord> {
+    const { readLeaseSpec } = await loadLeaseData();
+    const spec = this.#spec = readLeaseSpec(stored);
     return {
       holder: spec.holderIdentity ?? "",
       duration: (spec.leaseDurationSeconds ?? 1) * 1_000,

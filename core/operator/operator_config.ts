@@ -1,6 +1,5 @@
 import { isJsonObject } from "../patch/json_value.ts";
 import { loadModule } from "../clock.ts";
-import { readFile } from "node:fs/promises";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkKind, type Kind } from "../api/kind.ts";
 import {
@@ -16,6 +15,7 @@ import {
   typeOf,
 } from "../api/options.ts";
 import { hostProcess } from "../config/host_process.ts";
+import type { ConfigurationFile } from "./configuration_file.ts";
 import {
   CONTROLLER_OPTIONS,
   type ControllerOptions,
@@ -77,13 +77,11 @@ export async function loadOperatorConfig(
   const { environment = hostProcess.env } = options;
   const { file = environment["CORACLE_CONFIG"] } = options;
   const { controllers = {}, ...operator } = file === undefined
-    ? {}
-    : record(await parseFile(file), file);
+    ? {} as ConfigurationFile
+    : await readFile(file);
   const byName: Record<string, ConfiguredOptions> = {};
-  const named = Object.entries(record(controllers, "controllers"));
-  for (const [name, given] of named) {
-    const subject = `${file}, ${name}`;
-    byName[name] = readValues(record(given, name), CONTROLLER, subject);
+  for (const [name, given] of Object.entries(controllers)) {
+    byName[name] = readValues(given, CONTROLLER, `${file}, ${name}`);
   }
   const variables = readVariables(environment, OPERATOR_PREFIX, OPERATOR);
   const unknown = variables.unknown[0];
@@ -172,27 +170,12 @@ export function checkControllerNames(
   }
 }
 
-async function parseFile(file: string): Promise<unknown> {
-  let content: string;
-  try {
-    content = await readFile(file, "utf8");
-  } catch (error) {
-    throw new Error(
-      `Cannot read the configuration ${file}: ${(error as Error).message}`,
-      { cause: error },
-    );
-  }
-  const { parse } = await loadModule(import("yaml"));
-  try {
-    return parse(content, { stringKeys: true }) ?? {};
-  } catch (error) {
-    throw new SyntaxError(
-      `Cannot read the configuration ${file}: it must be YAML or JSON: received ${
-        (error as Error).message
-      }`,
-      { cause: error },
-    );
-  }
+/** Reads a configuration file; loaded lazily, as few operators have one. */
+async function readFile(file: string): Promise<ConfigurationFile> {
+  const { readConfiguration } = await loadModule(
+    import("./configuration_file.ts"),
+  );
+  return await readConfiguration(file);
 }
 
 /** Rows of options by their path, such as `retry.maxAttempts`. */
@@ -402,13 +385,6 @@ function set(
     const inner = (options[name] ??= {}) as Record<string, unknown>;
     inner[nested] = value;
   }
-}
-
-function record(value: unknown, name: string): ConfiguredOptions {
-  const place = { name, subject: "the configuration" };
-  return isJsonObject(value)
-    ? value
-    : refuse(value, place, "must have named options");
 }
 
 function refuse(value: unknown, { name, subject }: Place, rule: string): never {

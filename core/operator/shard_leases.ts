@@ -6,7 +6,12 @@ import {
   observe,
   type ObservedLease,
 } from "./lease_decision.ts";
-import { Lease, type LeaseHolderDeps, leaseSeconds } from "./lease_lock.ts";
+import {
+  Lease,
+  type LeaseHolderDeps,
+  leaseSeconds,
+  loadLeaseData,
+} from "./lease_lock.ts";
 
 const GROUP_LABEL = "coracle.dev/shard-group";
 const MEMBERS_ANNOTATION = "coracle.dev/shard-view";
@@ -84,13 +89,14 @@ export class ShardLeases {
     const selection = { namespace, labelSelector, signal };
     const { items } = await client.list(Lease, selection);
     const { name: prefix } = this.#key("");
+    const { readLeaseSpec, readMembers } = await loadLeaseData();
     // The holder is a text that a person can change; names are unique.
     return items.filter((lease) => lease.metadata.name.startsWith(prefix))
-      .map(({ metadata, spec = {} }) => ({
+      .map(({ metadata, spec }) => ({
         identity: metadata.name.slice(prefix.length),
-        members: membersOf(metadata.annotations?.[MEMBERS_ANNOTATION]),
+        members: readMembers(metadata.annotations?.[MEMBERS_ANNOTATION]),
         resourceVersion: metadata.resourceVersion ?? "",
-        duration: (spec.leaseDurationSeconds ?? 1) * 1_000,
+        duration: (readLeaseSpec(spec).leaseDurationSeconds ?? 1) * 1_000,
       }));
   }
 
@@ -157,18 +163,6 @@ export class ShardLeases {
   #key(identity: string): Required<ObjectKey> {
     const { namespace, name } = this.#deps;
     return { namespace, name: `${name}-${identity}` };
-  }
-}
-
-/** Membership in the text of an annotation; empty if the text is invalid. */
-function membersOf(text: string | undefined): readonly string[] {
-  try {
-    const members: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(members)
-      ? members.filter((name) => typeof name === "string")
-      : [];
-  } catch {
-    return [];
   }
 }
 

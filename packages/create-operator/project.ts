@@ -38,6 +38,7 @@ export async function writeProject(options: ProjectOptions): Promise<void> {
     ...COMMANDS[options.runtime],
     runtime: RUNTIME_NAMES[options.runtime],
     version: root.version,
+    ...root.dependencies,
     ...root.devDependencies,
   };
   for (const part of ["common", options.runtime]) {

@@ -1,4 +1,6 @@
 import { access } from "node:fs/promises";
+import * as z from "zod/mini";
+import { checkInput } from "../../core/api/input.ts";
 import type { CheckOptions } from "../check_options.ts";
 import { importFresh } from "./fresh_modules.ts";
 
@@ -14,6 +16,14 @@ const NAMES = [
 
 /** Options from a file beside an operator file. */
 export type FileOptions = Pick<CheckOptions, typeof NAMES[number]>;
+
+const EXPECTED = `must be an object with ${NAMES.join(", ")}`;
+
+/** Schema of the names; the values are checked with all other options. */
+const OPTIONS = z.strictObject(
+  Object.fromEntries(NAMES.map((name) => [name, z.optional(z.any())])),
+  EXPECTED,
+).check(z.refine((options) => Object.keys(options).length > 0, EXPECTED));
 
 /**
  * Path of the file with options for the check of an operator, such as
@@ -39,12 +49,9 @@ export async function readOptions(
 ): Promise<FileOptions> {
   if (file === undefined) return {};
   const { default: options } = await importFresh(file);
-  const names = Object.keys(options ?? {});
-  const isKnown = (name: string) => (NAMES as readonly string[]).includes(name);
-  if (names.length > 0 && names.every(isKnown)) return options as FileOptions;
-  throw new TypeError(
-    `Cannot read ${file}: its default export must be an object with ${
-      NAMES.join(", ")
-    }: received ${names.join(", ") || typeof options}`,
-  );
+  return checkInput(options, OPTIONS, {
+    root: "its default export",
+    received: (value) => Object.keys(value ?? {}).join(", ") || typeof value,
+    refuse: (fault) => new TypeError(`Cannot read ${file}: ${fault}`),
+  });
 }

@@ -1,4 +1,6 @@
-import { type AnyTable, checkOptions } from "../../core/api/options.ts";
+import * as z from "zod/mini";
+import { checkInput } from "../../core/api/input.ts";
+import { shown } from "../../core/api/options.ts";
 import { readChoices } from "./explorer.ts";
 import type {
   ObjectReference,
@@ -117,57 +119,68 @@ export interface WorldPlan {
   readonly choices: readonly number[] | undefined;
 }
 
-const OBJECT = {
-  step: "number",
-  apiVersion: "string",
-  kind: "string",
-  name: "string",
-  namespace: "string?",
-} as const;
+const NUMBER = z.number("must be a number");
+const TEXT = z.string("must be a string");
 
-/** Parameters by perturbation. */
-const PARAMETERS: Readonly<Record<string, AnyTable>> = {
-  crash: { write: "number", place: ["before", "unanswered", "after"] },
-  stale: {
-    write: "number",
-    revision: "number",
-    ms: "number",
-    resource: "string?",
-  },
-  missed: {
-    resource: "string",
-    group: "string?",
-    from: "number",
-    to: "number",
-  },
-  order: { event: "number", after: "number" },
-  cut: { event: "number" },
-  expire: { event: "number" },
-  conflict: { write: "number", times: "number" },
-  lost: { write: "number" },
-  refuse: { write: "number", times: "number" },
-  throttle: { write: "number", ms: "number" },
-  leader: { write: "number" },
-  clock: { write: "number", ms: "number" },
-  late: {},
-  flap: {},
-  delete: OBJECT,
-  edit: { ...OBJECT, field: "string" },
-  upgrade: { step: "number" },
-  schedule: { choices: "string" },
+const OBJECT = {
+  step: NUMBER,
+  apiVersion: TEXT,
+  kind: TEXT,
+  name: TEXT,
+  namespace: z.optional(TEXT),
 };
+
+/** Schemas of the perturbations that a simulation applies as they are, by kind. */
+const APPLIED = {
+  crash: z.strictObject({
+    write: NUMBER,
+    place: z.enum(["before", "unanswered", "after"]),
+  }),
+  stale: z.strictObject({
+    write: NUMBER,
+    revision: NUMBER,
+    ms: NUMBER,
+    resource: z.optional(TEXT),
+  }),
+  missed: z.strictObject({
+    resource: TEXT,
+    group: z.optional(TEXT),
+    from: NUMBER,
+    to: NUMBER,
+  }),
+  order: z.strictObject({ event: NUMBER, after: NUMBER }),
+  cut: z.strictObject({ event: NUMBER }),
+  expire: z.strictObject({ event: NUMBER }),
+  conflict: z.strictObject({ write: NUMBER, times: NUMBER }),
+  lost: z.strictObject({ write: NUMBER }),
+  refuse: z.strictObject({ write: NUMBER, times: NUMBER }),
+  throttle: z.strictObject({ write: NUMBER, ms: NUMBER }),
+  leader: z.strictObject({ write: NUMBER }),
+  clock: z.strictObject({ write: NUMBER, ms: NUMBER }),
+  late: z.strictObject({}),
+  flap: z.strictObject({}),
+} satisfies {
+  readonly [Do in WorldPerturbation["do"]]?: z.ZodMiniType<
+    Omit<Extract<WorldPerturbation, { readonly do: Do }>, "do">
+  >;
+};
+
+/** Schemas of the changes between the steps of the workload, by kind. */
+const DELETE = z.strictObject(OBJECT);
+const EDIT = z.strictObject({ ...OBJECT, field: TEXT });
+const UPGRADE = z.strictObject({ step: NUMBER });
+const SCHEDULE = z.strictObject({ choices: TEXT });
+/** A jump of the clock before a step, or a wait after it. */
+const JUMP = z.strictObject({ step: NUMBER, ms: NUMBER });
 
 /** Perturbations that let the time of their parameter `ms` pass at a write. */
 export const SHIFTS: ReadonlySet<string> = new Set(["clock", "throttle"]);
-
-/** Parameters of a jump of the clock before a step, or of a wait after it. */
-const JUMP: AnyTable = { step: "number", ms: "number" };
 
 /**
  * Divides the perturbations of a plan by what carries them out.
  *
  * @throws {RangeError} If a perturbation is unknown.
- * @throws {TypeError | RangeError} If a parameter is unknown, missing or wrong.
+ * @throws {TypeError} If a parameter is unknown, missing or wrong.
  */
 export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const perturbations: WorldPerturbation[] = [];
@@ -177,32 +190,41 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   let upgradeAfter: number | undefined;
   let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
-  for (const one of all) {
-    const { do: kind, ...parameters } = one;
-    if (!Object.hasOwn(PARAMETERS, kind)) {
+  for (const { do: kind, ...parameters } of all) {
+    const read = <T>(schema: z.ZodMiniType<T>): T =>
+      checkInput(parameters, schema, {
+        root: "it",
+        received: shown,
+        refuse: (fault) =>
+          new TypeError(
+            `Cannot read the perturbation "${kind}" of the plan: ${fault}`,
+          ),
+      });
+    if (SHIFTS.has(kind) && "step" in parameters) {
+      const jump = read(JUMP);
+      if (kind === "clock") jumps.push(jump);
+      else {
+        waits.add(jump.step);
+        aftermath += jump.ms;
+      }
+    } else if (kind === "delete" || kind === "edit") {
+      const { step, field, ...target } = kind === "edit"
+        ? read(EDIT)
+        : { field: undefined, ...read(DELETE) };
+      foreign.push({ step, field, target });
+    } else if (kind === "upgrade") upgradeAfter = read(UPGRADE).step;
+    else if (kind === "schedule") choices = readChoices(read(SCHEDULE).choices);
+    else if (isApplied(kind)) {
+      const applied = {
+        do: kind,
+        ...read<object>(APPLIED[kind]),
+      } as WorldPerturbation;
+      perturbations.push(applied);
+      if (applied.do === "throttle") aftermath += applied.ms;
+    } else {
       throw new RangeError(
         `Cannot run the plan: there is no such perturbation: received "${kind}"`,
       );
-    }
-    const isJump = SHIFTS.has(kind) && "step" in parameters;
-    const table = isJump ? JUMP : PARAMETERS[kind] as AnyTable;
-    checkOptions(parameters, table, `the perturbation "${kind}" of the plan`);
-    if (kind === "throttle") aftermath += Number(parameters["ms"]);
-    if (isJump && kind === "throttle") waits.add(Number(parameters["step"]));
-    else if (isJump) {
-      jumps.push(parameters as object as typeof jumps[number]);
-    } else if (kind === "delete" || kind === "edit") {
-      const { step, field, ...target } = parameters as
-        & object
-        & ObjectReference
-        & Omit<ForeignChange, "target">;
-      foreign.push({ step, field, target });
-    } else if (kind === "upgrade") {
-      upgradeAfter = Number(parameters["step"]);
-    } else if (kind === "schedule") {
-      choices = readChoices(String(parameters["choices"]));
-    } else {
-      perturbations.push(one as object as WorldPerturbation);
     }
   }
   return {
@@ -214,4 +236,8 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
     upgradeAfter,
     choices,
   };
+}
+
+function isApplied(kind: string): kind is keyof typeof APPLIED {
+  return Object.hasOwn(APPLIED, kind);
 }

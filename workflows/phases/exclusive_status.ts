@@ -208,22 +208,3 @@ function parse(text: string): unknown {
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }
-
-/** Removes the fields that a user has damaged; returns their names. */
-export function removeDamaged(
-  status: object,
-  checks: Readonly<Record<string, (value: unknown) => boolean>>,
-): string[] {
-  const damaged = Object.entries(status)
-    .filter(([name, value]) =>
-      Object.hasOwn(checks, name) && !checks[name]!(value)
-    )
-    .map(([name]) => name);
-  for (const name of damaged) Reflect.deleteProperty(status, name);
-  return damaged;
-}
-
-/** Whether a value is a whole number from 0. */
-export function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}

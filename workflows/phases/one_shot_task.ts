@@ -9,7 +9,7 @@ import {
   resolveOptions,
   type Settings,
 } from "../../core/api/options.ts";
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, loadModule } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   MaybePromise,
@@ -30,7 +30,7 @@ import {
 } from "../conditions/condition.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import { errorReport } from "./error_report.ts";
-import { ExclusiveStatus, isCount, removeDamaged } from "./exclusive_status.ts";
+import { ExclusiveStatus } from "./exclusive_status.ts";
 
 /** Object that represents a task. */
 export interface TaskObject<Result = unknown> extends KubernetesObject {
@@ -236,7 +236,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
    * task has ended.
    */
   async reconcile(run: TaskRun<P>): Promise<number | undefined> {
-    const status = this.#begin(run);
+    const status = await this.#begin(run);
     if (FINAL_STATES.has(status.state)) return await this.#write(run);
     const pointless = await this.#definition.pointless?.(run);
     if (pointless !== undefined) {
@@ -267,7 +267,7 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   }
 
   async cleanup(run: TaskRun<P>): Promise<CleanupResult> {
-    const { state, attempt, retryAt, result } = this.#begin(run);
+    const { state, attempt, retryAt, result } = await this.#begin(run);
     // A recorded attempt may have been started.
     const isRecorded = state === "Pending" && attempt !== undefined &&
       retryAt === undefined;
@@ -292,13 +292,14 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
    * Restores the status that was last written. A user may have edited it while
    * no replica was running: damaged fields are derived from the others.
    */
-  #begin({ object, ctx }: TaskRun<P>): TaskStatus<Result> {
+  async #begin({ object, ctx }: TaskRun<P>): Promise<TaskStatus<Result>> {
+    const { repairTask } = await loadModule(import("./stored_status.ts"));
     this.#statuses.adopt(object);
     const status: TaskStatus<Result> = isJsonObject(object.status)
       ? object.status
       : {};
     object.status = status as P["status"];
-    const damaged = removeDamaged(status, STATUS_FIELDS);
+    const damaged = repairTask(status);
     const latest = this.#now(ctx) + this.#timing.maxBackOff;
     if (Number(status.retryAt) > latest) {
       damaged.push("retryAt");
@@ -381,15 +382,3 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       : status.retryAt - now;
   }
 }
-
-const isText = (value: unknown): boolean => typeof value === "string";
-/** Validators of the status fields, by name. */
-const STATUS_FIELDS = {
-  state: (value: unknown) =>
-    FINAL_STATES.has(value) || value === "Pending" || value === "InProgress",
-  attempt: isText,
-  failures: isCount,
-  retryAt: (value: unknown) => Number.isFinite(value),
-  error: isText,
-  observedGeneration: isCount,
-};

@@ -13,6 +13,7 @@
 import { milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOptions } from "../../core/api/options.ts";
+import { loadModule } from "../../core/clock.ts";
 import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import {
@@ -29,7 +30,6 @@ import {
   type PendingReason,
   type PhasedObject,
   type PhasedStatus,
-  readStatus,
   readyCondition,
   revisionOf,
 } from "./phased_status.ts";
@@ -139,10 +139,10 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     object: P,
     ctx: Context<P>,
   ): Promise<ReturnType<typeof noUpdate>> {
-    const run = this.#begin(object, ctx);
+    const run = await this.#begin(object, ctx);
     let after: number | undefined;
     try {
-      after = this.#delays[await this.#executor(run).execute()];
+      after = this.#delays[await (await this.#executor(run)).execute()];
     } catch (error) {
       after = await this.#failed(run, error);
     }
@@ -152,7 +152,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
   }
 
   async cleanup(object: P, ctx: Context<P>): Promise<CleanupResult> {
-    const run = this.#begin(object, ctx);
+    const run = await this.#begin(object, ctx);
     let after: number | undefined;
     try {
       if (await this.#cleanUp(run)) {
@@ -170,7 +170,8 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
   }
 
   /** Restores the status that was last written. */
-  #begin(object: P, ctx: Context<P>): PhasedRun<P> {
+  async #begin(object: P, ctx: Context<P>): Promise<PhasedRun<P>> {
+    const { readStatus } = await loadStatus();
     const { onEvent } = this.#definition;
     const events = eventsWithListener(object, ctx.events, onEvent);
     if (this.#statuses.adopt(object)) {
@@ -184,11 +185,15 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     return { object, ctx, events };
   }
 
-  #executor(run: PhasedRun<P>): PhasedExecutor<P, Observed> {
+  async #executor(run: PhasedRun<P>): Promise<PhasedExecutor<P, Observed>> {
+    const { readRollout } = await loadStatus();
+    const { object } = run;
+    const { rollout } = object.status ??= {};
     return new PhasedExecutor(this.#definition, {
       run,
       flush: (pending) => this.#flush(run, pending),
       version: this.#kind.version,
+      stored: readRollout(rollout, object.spec),
     });
   }
 
@@ -210,7 +215,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     if (!begun) await this.#flush(run);
     let observed: Observed | undefined;
     try {
-      observed = await this.#executor(run).observe();
+      observed = await (await this.#executor(run)).observe();
     } catch (error) {
       const message = "Cannot observe the deployment before the cleanup";
       ctx.log.info(message, { error });
@@ -336,4 +341,9 @@ function eventsWithListener<P extends PhasedObject>(
       }
     };
   return { normal: emit("normal"), warning: emit("warning") };
+}
+
+/** Loads the checks of statuses with the first run, as they need zod. */
+function loadStatus(): Promise<typeof import("./stored_status.ts")> {
+  return loadModule(import("./stored_status.ts"));
 }

@@ -13,7 +13,6 @@ import {
   type PendingReason,
   type PhasedObject,
   type PhasedStatus,
-  readRollout,
   readyCondition,
   type RolloutError,
   RolloutLog,
@@ -30,6 +29,11 @@ export interface PhasedExecutorDeps<P extends PhasedObject> {
   /** Writes the status, with the reason why the object is not Ready yet. */
   readonly flush: (pending?: PendingReason) => Promise<void>;
   readonly version: string;
+  /** Write-ahead log as it was read back, and its damaged fields. */
+  readonly stored: {
+    readonly log: Partial<RolloutStatus>;
+    readonly damaged: string[];
+  };
 }
 
 /**
@@ -64,7 +68,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
 
   constructor(
     definition: PhasedDefinition<P, Observed>,
-    { run, flush, version }: PhasedExecutorDeps<P>,
+    { run, flush, version, stored }: PhasedExecutorDeps<P>,
   ) {
     this.#definition = definition;
     this.#run = run;
@@ -72,7 +76,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     this.#clock = definition.clock ?? run.ctx.clock;
     const { object } = run;
     const status = object.status ??= {};
-    const { log, damaged } = readRollout(status.rollout, object.spec);
+    const { log, damaged } = stored;
     const { phase, running, target } = log;
     if (
       (phase === "Deployed" || phase === "RolledBack") && running === false &&

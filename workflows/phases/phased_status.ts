@@ -1,17 +1,14 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { StandardSchema } from "../../core/crd/standard_schema.ts";
-import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   type Condition,
   type ConditionMoment,
-  conditionsIn,
   findCondition,
   READY,
   RECONCILING,
   setReadiness,
   STALLED,
 } from "../conditions/condition.ts";
-import { isCount, removeDamaged } from "./exclusive_status.ts";
 import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
 
 /** Status that phased reconcilers write. */
@@ -205,6 +202,11 @@ export function lifecycleConditions(
   }, moment);
 }
 
+/** Lifecycle states of an object. */
+export const LIFECYCLES: readonly Lifecycle[] = Object.keys(
+  STATE_CONDITIONS,
+) as Lifecycle[];
+
 export function readyCondition(
   conditions: readonly Condition[] = [],
 ): Condition | undefined {
@@ -215,92 +217,11 @@ export function sameChoice(a?: ChosenSpec, b?: ChosenSpec): boolean {
   return a !== undefined && a.generation === b?.generation;
 }
 
-const PHASES: readonly unknown[] = // deno-fmt-ignore
-  ["Upgrading", "Deployed", "RollingBack", "RolledBack"];
-
-/** Reads a status without its damaged fields; the log is read separately. */
-export function readStatus(stored: unknown): PhasedStatus {
-  if (!isJsonObject(stored)) return {};
-  const status: PhasedStatus = { ...stored, conditions: conditionsIn(stored) };
-  const { error, lifecycle } = status;
-  if (
-    typeof error?.reason !== "string" || typeof error.message !== "string"
-  ) delete status.error;
-  if (
-    typeof lifecycle !== "string" || !Object.hasOwn(STATE_CONDITIONS, lifecycle)
-  ) delete status.lifecycle;
-  return status;
-}
-
-/** Validators of the fields of a write-ahead log, apart from the specs. */
-const ROLLOUT_FIELDS = {
-  phase: (value: unknown) => PHASES.includes(value),
-  running: (value: unknown) => typeof value === "boolean",
-  healthy: (value: unknown) => typeof value === "boolean",
-  attempt: (value: unknown) =>
-    typeof value === "string" && /^\d{1,15}\.\d{1,15}$/.test(value),
-  since: Number.isFinite,
-  revision: isCount,
-};
-
-function isChoice(value: unknown, spec: unknown): boolean {
-  if (!isJsonObject(value)) return false;
-  const { generation, first, version } = value;
-  return isCount(generation) &&
-    ["boolean", "undefined"].includes(typeof first) &&
-    ["string", "undefined"].includes(typeof version) &&
-    value["spec"] !== undefined &&
-    isJsonObject(value["spec"]) === isJsonObject(spec);
-}
-
 /** Revision of a status; 0 if it has none. */
 export function revisionOf(status: unknown): number {
   const { rollout } = (status ?? {}) as PhasedStatus;
-  return isCount(rollout?.revision) ? rollout.revision : 0;
-}
-
-/**
- * Reads a write-ahead log field by field: a user may have edited it while no
- * replica was running, and acting on an invalid one could lose state.
- *
- * @returns The fields that can be read, and the names of those that are damaged
- * or missing. A log without damage is complete.
- */
-export function readRollout(
-  stored: unknown,
-  spec: unknown,
-): { readonly log: Partial<RolloutStatus>; readonly damaged: string[] } {
-  if (stored === undefined) {
-    return { log: { phase: "Upgrading", running: false }, damaged: [] };
-  }
-  const log: Partial<RolloutStatus> = isJsonObject(stored) ? { ...stored } : {};
-  const isOfSpec = (value: unknown) => isChoice(value, spec);
-  const damaged = removeDamaged(log, {
-    ...ROLLOUT_FIELDS,
-    target: isOfSpec,
-    stable: isOfSpec,
-  });
-  const { running, target, stable, attempt } = log;
-  let { phase } = log;
-  if (phase?.startsWith("Roll") && sameChoice(target, stable)) {
-    // Nothing is rolled back to itself.
-    phase = undefined;
-    delete log.phase;
-  }
-  const isRolledBack = phase === "RollingBack" || phase === "RolledBack";
-  const isInFlight = target !== undefined && running === false &&
-    (phase === "Upgrading" || isRolledBack);
-  const missing = {
-    phase: phase === undefined,
-    running: running === undefined,
-    target: target === undefined && (running || phase !== "Upgrading"),
-    stable: stable === undefined && isRolledBack,
-    attempt: attempt === undefined && isInFlight,
-  };
-  for (const [name, isMissing] of Object.entries(missing)) {
-    if (isMissing && !damaged.includes(name)) damaged.push(name);
-  }
-  return { log, damaged };
+  const revision: unknown = rollout?.revision;
+  return Number.isSafeInteger(revision) ? Math.max(0, Number(revision)) : 0;
 }
 
 /** Schema of fields that hold arbitrary objects, such as specs and errors. */

@@ -1,7 +1,8 @@
-import type {
-  ClusterConfig,
-  Credential,
-  CredentialSource,
+import {
+  checkClientPair,
+  type ClusterConfig,
+  type Credential,
+  type CredentialSource,
 } from "../../config/cluster_config.ts";
 import { openHttpTransport } from "./open_transport.ts";
 import type {
@@ -101,7 +102,9 @@ export class ClusterTransport implements Transport {
       : { certificateAuthority, certificate, key };
   }
 
+  /** Options of a connection; refuses a pair that a runtime could not use. */
   #options(secrets: Secrets): TransportOptions {
+    checkClientPair(secrets);
     const { insecureSkipTlsVerify, proxyUrl, server, serverName } =
       this.#config;
     return {

@@ -378,7 +378,7 @@ export class WatchingSource<
 
   async start(context: SourceContext<P>): Promise<void> {
     this.#context = context;
-    const { references, namespaces = "inherited", bounded } = this.#options;
+    const { references, bounded } = this.#options;
     if (references !== undefined) {
       const heard = this.#heard = new Set<string>();
       const primaries = await context.primaries.readList();
@@ -388,8 +388,9 @@ export class WatchingSource<
       }
       this.#heard = undefined;
     }
+    const wanted = this.#wanted;
     const names = await this.#namespacesOf(
-      namespaces === "inherited" ? context.namespaces : namespaces,
+      wanted === "inherited" ? context.namespaces : wanted,
       context,
     );
     if (this.#context !== context) return;
@@ -424,10 +425,13 @@ export class WatchingSource<
     await lease?.release();
   }
 
+  get #wanted(): "inherited" | NamespaceSet {
+    return this.#options.namespaces ?? "inherited";
+  }
+
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
-    const { namespaces: wanted = "inherited" } = this.#options;
     const watching = this.#watching;
-    if (wanted !== "inherited" || watching === undefined) return;
+    if (this.#wanted !== "inherited" || watching === undefined) return;
     const { informer, context } = watching;
     const names = await this.#namespacesOf(namespaces, context);
     try {

@@ -16,9 +16,14 @@ import {
   ExecCredentials,
   execPlugin,
 } from "../../../core/config/exec_credentials.ts";
-import { loadConfig } from "../../../core/config/load_config.ts";
+import {
+  configFromText,
+  loadConfig,
+} from "../../../core/config/load_config.ts";
+import type { Logger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { recordedWarnings } from "../../support/recorded_warnings.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { until } from "../../support/until.ts";
 
@@ -45,6 +50,7 @@ async function plugin(
     readonly exec?: Record<string, unknown>;
     readonly cluster?: Record<string, unknown>;
     readonly clock?: VirtualClock;
+    readonly logger?: Logger;
   } = {},
 ): Promise<Plugin> {
   const folder = join(FOLDER, String(++scripts));
@@ -82,6 +88,7 @@ async function plugin(
     kubeconfig,
     environment: {},
     clock: parts.clock,
+    logger: parts.logger,
   });
   return {
     source: credentialSource(credentials),
@@ -310,20 +317,31 @@ test("Errors of an exec plugin name it and quote nothing of its output", async (
     ["exit 7", /failed: received exit code 7$/],
     [`${prints({ token: "s3cret" })}; exit 8`, /received exit code 8$/],
     ["kill -9 $$", /failed: received SIGKILL$/],
-    ["echo s3cret", /an ExecCredential as JSON: received 7 characters$/],
-    ["true", /an ExecCredential as JSON: received 0 characters$/],
-    ["echo '[\"s3cret\"]'", /an ExecCredential as JSON/],
+    [
+      "echo s3cret",
+      /an ExecCredential as JSON or YAML: the document must be of type object: received a string$/,
+    ],
+    ["true", /the document must be of type object: received nothing$/],
+    ["echo '[\"s3cret\"]'", /must be of type object: received a list$/],
+    [
+      "echo '{s3cret: [}'",
+      /as JSON or YAML: received \w+ at line 1, column \d+$/,
+    ],
+    ["echo '{s3cret, s3cret}'", /received DUPLICATE_KEY at line 1, column 10$/],
     [
       prints({ token: "s3cret" }, { kind: "Secret" }),
-      /the kind "ExecCredential"/,
+      /"kind" must be "ExecCredential": received a string$/,
     ],
     [
       prints({ token: "s3cret" }, {
         apiVersion: "client.authentication.k8s.io/v1beta1",
       }),
-      /the apiVersion client\.authentication\.k8s\.io\/v1: received another one$/,
+      /"apiVersion" must be "client\.authentication\.k8s\.io\/v1": received a string$/,
     ],
-    [prints({}, { status: null }), /a status: received nothing$/],
+    [
+      prints({}, { status: null }),
+      /"status" must be of type object: received nothing$/,
+    ],
     [prints({}), /a token or a certificate: received neither$/],
     [prints({ token: "" }), /a token or a certificate: received neither$/],
     [
@@ -333,7 +351,10 @@ test("Errors of an exec plugin name it and quote nothing of its output", async (
       }),
       /status.clientKeyData: it must be the key of the client certificate/,
     ],
-    [prints({ token: 5 }), /a string as status.token: received number$/],
+    [
+      prints({ token: 5 }),
+      /"status.token" must be of type string: received a number$/,
+    ],
     [
       prints({ clientCertificateData: "s3cret" }),
       /certificate and key, or neither: received one of them$/,
@@ -348,7 +369,12 @@ test("Errors of an exec plugin name it and quote nothing of its output", async (
     ],
     [
       prints({ token: "s3cret", expirationTimestamp: "soon" }),
-      /a time as status.expirationTimestamp: received something else$/,
+      /"status.expirationTimestamp" must be a time, such as .*: received a string$/,
+    ],
+    // Without a zone it would be another time on another machine.
+    [
+      prints({ token: "s3cret", expirationTimestamp: "2026-01-31T12:00:00" }),
+      /"status.expirationTimestamp" must be a time, such as .*: received a string$/,
     ],
     ["yes s3cret", /printed more than 1048576 bytes$/],
   ];
@@ -425,6 +451,95 @@ test("An exec plugin that is not installed is reported with its hint", async () 
     () => source.current(),
     /"no-such-program" is not installed \(See the manual\): received ENOENT$/,
   );
+});
+
+test("A hint, a command and names from a kubeconfig cannot control a terminal", async () => {
+  const { source } = await plugin("", {
+    exec: {
+      command: "no\u001b[2Jprogram",
+      installHint: "See\n  the \u001b[31mmanual\u0007 \u009b1m\u202e",
+    },
+  });
+  await assert.rejects(() => source.current(), ({ message }: Error) => {
+    assert.match(
+      message,
+      /"no\\u\{1b\}\[2Jprogram" is not installed \(See the \\u\{1b\}\[31mmanual\\u\{7\} \\u\{9b\}1m\\u\{202e\}\): received ENOENT$/,
+    );
+    return true;
+  });
+  await assert.rejects(
+    configFromText('{"users":[{"name":"\\u001b[2J","user":5}]}'),
+    /"users\[\\u\{1b\}\[2J\]\.user" must be of type object/,
+  );
+});
+
+test("Errors of an exec plugin quote none of its arguments and variables", async () => {
+  const nul: readonly (readonly [object, RegExp])[] = [
+    [{ args: ["s3cret\0"] }, /exec\.args\[0\]" must not contain a NUL/],
+    [{ command: "s3cret\0" }, /exec\.command" must not contain a NUL/],
+    [
+      { env: [{ name: "A", value: "s3cret\0" }] },
+      /exec\.env\[A\]\.value" must not contain a NUL character: received a string$/,
+    ],
+  ];
+  for (const [exec, message] of nul) {
+    await assert.rejects(plugin("", { exec: { ...exec } }), (error: Error) => {
+      assert.match(error.message, message);
+      assert.doesNotMatch(error.message, /s3cret/);
+      return true;
+    });
+  }
+  // More than any system allows.
+  const { source } = await plugin("", {
+    exec: { args: ["s3cret".repeat(1_000_000)] },
+  });
+  await assert.rejects(() => source.current(), (error: Error) => {
+    assert.match(
+      error.message,
+      /plugin\.sh" cannot be executed: received \w+$/,
+    );
+    assert.doesNotMatch(`${error.stack}`, /s3cret/);
+    return true;
+  });
+});
+
+test("An exec plugin may print its credential as YAML", async () => {
+  const { source } = await plugin(`cat <<'END'
+# A comment
+apiVersion: ${VERSION}
+kind: ExecCredential
+status:
+  token: from-yaml
+  clientKeyData: null
+  expirationTimestamp: 2100-01-31T12:00:00+01:00
+END`);
+  assert.equal((await source.current()).token, "from-yaml");
+});
+
+test("A credential that has expired already runs its plugin once a request", async () => {
+  const clock = new VirtualClock();
+  const { lines, logger } = recordedWarnings();
+  const expired = new Date(clock.wallTime() - 300_000).toISOString();
+  const { source, runs } = await plugin(
+    prints({ token: "t", expirationTimestamp: expired }),
+    { clock, logger },
+  );
+  // The client asks twice a request: for the header and for the connection.
+  const ask = async () => {
+    const first = await source.current();
+    assert.equal(await source.current(), first);
+    return first;
+  };
+  await ask();
+  assert.equal(runs().length, 1);
+  await clock.advance(5_000);
+  const second = await ask();
+  assert.equal(runs().length, 2);
+  assert.notEqual(await source.refresh(second), second, "it was refused");
+  assert.equal(runs().length, 3);
+  assert.equal(lines.length, 1, "it is said once");
+  assert.match(lines[0] ?? "", /credential that expired 300 s ago: the clock/);
+  assert.match(lines[0] ?? "", /users\[jane\]\.user\.exec/);
 });
 
 test("An exec plugin that may not be executed is reported without the hint", async () => {

@@ -5,8 +5,8 @@ import {
   type FromFile,
   type Kubeconfig,
   mergeKubeconfigs,
-  parseKubeconfig,
 } from "../../../core/config/kubeconfig.ts";
+import { parseKubeconfig } from "../../../core/config/kubeconfig_file.ts";
 
 const ORIGIN = { file: "~/.kube/config", folder: "/home/jane/.kube" };
 
@@ -181,6 +181,15 @@ test("mergeKubeconfigs takes the first current context that is not empty", async
     texts.map((text) => parseKubeconfig(text, ORIGIN)),
   );
   assert.equal(mergeKubeconfigs(files)["current-context"], "b");
+});
+
+test("parseKubeconfig refuses a document of very many levels", async () => {
+  for (const level of ["[", "{a: "]) {
+    await assert.rejects(
+      parseKubeconfig(level.repeat(10_000), ORIGIN),
+      /^SyntaxError: Cannot read kubeconfig .*: it must be YAML: received /,
+    );
+  }
 });
 
 test("parseKubeconfig refuses a text of more than 16 MiB", async () => {

@@ -2,14 +2,23 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { createAuthority } from "../../../apiserver/certificates.ts";
-import { credentialSource } from "../../../core/config/cluster_config.ts";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../../apiserver/certificates.ts";
+import { Client } from "../../../core/client/client.ts";
+import {
+  type Credential,
+  credentialSource,
+} from "../../../core/config/cluster_config.ts";
 import {
   configFromText,
   loadCluster,
   loadConfig,
 } from "../../../core/config/load_config.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { recordedWarnings } from "../../support/recorded_warnings.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import {
   AUTHORITY,
@@ -133,6 +142,180 @@ test("loadConfig tries the given file, KUBECONFIG, the home and the pod", async 
   assert.equal(await authority(inPod), AUTHORITY.certificate.trim());
   writeText(home, ".kube/config", at("home"));
   assert.equal(await server({ environment: pod }), "https://home");
+});
+
+test("loadConfig in a pod passes over a kubeconfig that names no cluster", async () => {
+  const serviceAccount = join(FOLDER, "deferred");
+  writeText(serviceAccount, "token", "podtoken");
+  writeText(serviceAccount, "ca.crt", AUTHORITY.certificate);
+  const home = join(FOLDER, "no-home");
+  const pod = { KUBERNETES_SERVICE_HOST: "10.0.0.1" };
+  const none = join(FOLDER, "no-such-file");
+  const empty = [
+    "",
+    "{}",
+    JSON.stringify({ ...JSON.parse(kubeconfig()), clusters: null }),
+    JSON.stringify({ ...JSON.parse(kubeconfig()), "current-context": "" }),
+    JSON.stringify({
+      ...JSON.parse(kubeconfig()),
+      contexts: [{ name: "dev", context: { cluster: "", user: "jane" } }],
+    }),
+  ];
+  const options = { home, serviceAccount };
+  const server = async (more: Parameters<typeof loadConfig>[0]) =>
+    (await loadConfig({ ...options, ...more })).server;
+  for (const [index, text] of empty.entries()) {
+    const file = writeText(FOLDER, `deferred/${index}`, text);
+    const environment = { ...pod, KUBECONFIG: file };
+    assert.equal(await server({ environment }), "https://10.0.0.1:443", text);
+    assert.equal(
+      await server({ environment: pod, kubeconfig: file }),
+      "https://10.0.0.1:443",
+      text,
+    );
+    // The same file is an error elsewhere.
+    await assert.rejects(
+      server({ environment: { KUBECONFIG: file } }),
+      /^TypeError: Cannot use .*: .* must be one of /,
+    );
+  }
+  assert.equal(
+    await server({ environment: { ...pod, KUBECONFIG: none } }),
+    "https://10.0.0.1:443",
+    "missing files are skipped, as elsewhere",
+  );
+  // A cluster without a server, and a context that is not there, are mistakes.
+  const wrong: readonly (readonly [string, RegExp])[] = [
+    [kubeconfig({ server: "" }), /"clusters\[here\]\.cluster\.server"/],
+    ['{"current-context":"gone"}', /must be one of .*: received "gone"$/],
+  ];
+  for (const [text, message] of wrong) {
+    const file = writeText(FOLDER, "deferred/wrong", text);
+    const environment = { ...pod, KUBECONFIG: file };
+    await assert.rejects(server({ environment }), message);
+  }
+  await assert.rejects(
+    server({ environment: pod, kubeconfig: none }),
+    (error: Error) => {
+      assert.match(error.message, /there is no kubeconfig at .*no-such-file/);
+      assert.doesNotMatch(error.message, /does not run in a pod/);
+      return true;
+    },
+  );
+});
+
+test("loadConfig names kubeconfig and service account if neither is usable", async () => {
+  const none = join(FOLDER, "no-such-account");
+  const file = writeText(FOLDER, "unusable", "");
+  await assert.rejects(
+    loadConfig({
+      kubeconfig: file,
+      environment: { KUBERNETES_SERVICE_HOST: "10.0.0.1" },
+      serviceAccount: none,
+    }),
+    (error: Error) => {
+      assert.match(
+        error.message,
+        /^Cannot find a cluster: .*unusable names no cluster, and the pod has no usable service account$/,
+      );
+      assert.match(
+        String(error.cause),
+        /no-such-account\/token must be a read/,
+      );
+      return true;
+    },
+  );
+});
+
+test("loadConfig keeps certificate and key until both new ones fit", async () => {
+  const clock = new VirtualClock();
+  const { lines, logger } = recordedWarnings();
+  const next = issueCertificate(AUTHORITY, {
+    commonName: "jane",
+    usage: "client",
+  });
+  const write = (name: string, text: string) =>
+    writeText(FOLDER, `pair/${name}`, text);
+  write("tls.crt", JANE.certificate);
+  write("tls.key", JANE.key);
+  const file = write(
+    "config",
+    kubeconfig({}, {
+      "client-certificate": "tls.crt",
+      "client-key": "tls.key",
+    }),
+  );
+  const config = await loadConfig({
+    ...{ kubeconfig: file, environment: {}, clock, logger },
+  });
+  const source = credentialSource(config.credentials);
+  const first = await source.current();
+  for (const half of [next.certificate, "-----BEGIN CERTIFICATE-----\nMII"]) {
+    write("tls.crt", half);
+    await clock.advance(60_000);
+    assert.equal(await source.current(), first);
+    assert.equal(await source.refresh(first), first);
+  }
+  assert.equal(lines.length, 1, "it is said once");
+  assert.match(lines[0] ?? "", /the previous ones are.*must be the key of/);
+  write("tls.crt", next.certificate);
+  write("tls.key", next.key);
+  await clock.advance(60_000);
+  assert.deepEqual(JSON.parse(JSON.stringify(await source.current())), {
+    certificate: next.certificate.trim(),
+    key: next.key.trim(),
+  });
+  write("tls.key", JANE.key);
+  await clock.advance(60_000);
+  await source.current();
+  assert.equal(lines.length, 2, "the next misfit is said again");
+});
+
+test("loadConfig keeps an authority and a token until the new ones are whole", async () => {
+  const clock = new VirtualClock();
+  const { lines, logger } = recordedWarnings();
+  const serviceAccount = join(FOLDER, "partial");
+  writeText(serviceAccount, "token", "one");
+  writeText(serviceAccount, "ca.crt", AUTHORITY.certificate);
+  const config = await loadConfig({
+    environment: { KUBERNETES_SERVICE_HOST: "10.0.0.1" },
+    home: join(FOLDER, "none"),
+    ...{ serviceAccount, clock, logger },
+  });
+  writeText(serviceAccount, "ca.crt", AUTHORITY.certificate.slice(0, 100));
+  writeText(serviceAccount, "token", "s3cret\nsecond line");
+  await clock.advance(60_000);
+  assert.equal(await authority(config), AUTHORITY.certificate.trim());
+  assert.deepEqual(await credential(config), { token: "one" });
+  assert.equal(lines.length, 2);
+  assert.doesNotMatch(lines.join(), /s3cret/);
+});
+
+test("A certificate and a key that do not fit are refused at once", async () => {
+  const server = "https://127.0.0.1:1";
+  const { certificate } = JANE;
+  const wrong: readonly (readonly [Credential, RegExp])[] = [
+    [{ certificate, key: AUTHORITY.key }, /must be the key of the client cert/],
+    [{ certificate }, /the client certificate of .*: "key" is missing$/],
+    [{ key: JANE.key }, /the client key of .*: "certificate" is missing$/],
+    [
+      { certificate: "none", key: JANE.key },
+      /must contain certificates in PEM/,
+    ],
+  ];
+  for (const [credentials, message] of wrong) {
+    assert.throws(() => new Client({ server, credentials }), message);
+    // A source of the user is checked before the first connection.
+    const client = new Client({
+      server,
+      credentials: {
+        current: () => Promise.resolve(credentials),
+        refresh: () => Promise.resolve(credentials),
+      },
+    }, { retry: false });
+    await assert.rejects(client.list(ConfigMap), message);
+    await client.close();
+  }
 });
 
 test("loadConfig in a pod follows a rotated authority and token", async () => {

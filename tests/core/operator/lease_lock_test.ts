@@ -137,3 +137,25 @@ test("LeaseLock is late if another wrote, and fails if it may not write", async 
   await assert.rejects(refused(403, "Forbidden"), /Refused/);
   await assert.rejects(refused(500, "InternalError"), /Refused/);
 });
+
+test("LeaseLock takes fields that somebody has damaged for absent", async () => {
+  const damaged: readonly unknown[] = [
+    { holderIdentity: 5, leaseDurationSeconds: "x", leaseTransitions: -1 },
+    { holderIdentity: null, leaseDurationSeconds: -5, leaseTransitions: "2" },
+    { holderIdentity: {}, leaseDurationSeconds: 1.5, leaseTransitions: null },
+  ];
+  for (const spec of damaged) {
+    const { lock, sent } = lockOf((lease) => lease, {
+      metadata: { ...NAME, resourceVersion: "1" },
+      spec: spec as object,
+    });
+    const found = await lock.read(signal);
+    assert.deepEqual(found, {
+      holder: "",
+      duration: 1_000,
+      resourceVersion: "1",
+    });
+    await lock.acquire(found!, true, signal);
+    assert.equal(sent[0]?.spec?.leaseTransitions, 0);
+  }
+});

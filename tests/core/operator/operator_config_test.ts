@@ -270,6 +270,47 @@ test("loadOperatorConfig rejects unknown settings and suggests the nearest", asy
   );
 });
 
+test("loadOperatorConfig refuses files that are too large or never end", async () => {
+  await assert.rejects(
+    load(`# ${"x".repeat(1 << 20)}`),
+    /operator\.yaml: it must have at most 1048576 bytes: received more$/,
+  );
+  await assert.rejects(
+    load(`namespaces: [${"a,".repeat(200_001)}a]`),
+    /at most 200000 line breaks and commas: received 200001$/,
+  );
+  const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
+  for (const [name, of] of ["ba", "cb", "dc", "ed"]) {
+    bomb.push(`${name}: &${name} [${Array(10).fill(`*${of}`).join(", ")}]`);
+  }
+  await assert.rejects(
+    load(bomb.join("\n")),
+    /must be YAML or JSON: received /,
+  );
+  await assert.rejects(
+    load("shutdownGrace: 1s\nshutdownGrace: 2s"),
+    /must be YAML or JSON: received DUPLICATE_KEY at line 2, column 1$/,
+  );
+});
+
+test("loadOperatorConfig names the part of a file that has no named options", async () => {
+  const parts: readonly (readonly [string, RegExp])[] = [
+    ["[1]", /: the document must have named options: received an array$/],
+    ["controllers: 5", /: "controllers" must have named options: received 5$/],
+    [
+      "controllers: { web: x }",
+      /: "controllers\.web" must have named options: received "x"$/,
+    ],
+  ];
+  for (const [content, message] of parts) {
+    await assert.rejects(load(content), (error: Error) => {
+      assert.match(error.message, /^Cannot read the configuration .*\.yaml: /);
+      assert.match(error.message, message);
+      return error instanceof TypeError;
+    });
+  }
+});
+
 test("checkControllerNames rejects settings for unknown controllers", async () => {
   const file = await load("controllers: { webpge: {} }");
   assert.throws(() => checkControllerNames(["webpage"], file), /mean webpage/);

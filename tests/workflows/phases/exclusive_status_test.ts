@@ -7,8 +7,6 @@ import { Namespace } from "../../../core/kinds/core_v1.ts";
 import {
   ExclusiveStatus,
   type ExclusiveStatusOptions,
-  isCount,
-  removeDamaged,
   StatusTamperedError,
 } from "../../../workflows/phases/exclusive_status.ts";
 
@@ -198,14 +196,4 @@ test("ExclusiveStatus continues from a valid status of another writer [L39]", as
     },
   });
   assert.equal(told.length, 2);
-});
-
-test("removeDamaged removes what its check refuses, and isCount is a whole number", () => {
-  const status = { count: -1, size: 2, constructor: "x" };
-  assert.deepEqual(removeDamaged(status, { count: isCount, size: isCount }), [
-    "count",
-  ]);
-  assert.deepEqual(Object.keys(status), ["size", "constructor"]);
-  const counts = [0, 7, 1.5, -1, 2 ** 53, "1", null, NaN];
-  assert.deepEqual(counts.filter(isCount), [0, 7]);
 });

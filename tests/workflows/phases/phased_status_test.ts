@@ -6,11 +6,13 @@ import {
   lifecycleConditions,
   lifecycleOf,
   type PhasedStatus,
-  readRollout,
-  readStatus,
   RolloutLog,
   type RolloutStatus,
 } from "../../../workflows/phases/phased_status.ts";
+import {
+  readRollout,
+  readStatus,
+} from "../../../workflows/phases/stored_status.ts";
 import { PhasedWorld } from "./phased_world.ts";
 
 const stableWorld = PhasedWorld.stable;
@@ -188,6 +190,13 @@ test("readStatus leaves out fields that are damaged", () => {
   assert.deepEqual(readStatus({ error: { reason: 5, message: "m" } }), {
     conditions: [],
   });
+});
+
+test("readRollout keeps a count only if it is a whole number from 0", () => {
+  const isKept = (revision: unknown) =>
+    readRollout({ ...LOG, revision }, {}).damaged.length === 0;
+  const counts = [0, 7, 2 ** 53 - 1, 1.5, -1, 2 ** 53, "1", null, NaN];
+  assert.deepEqual(counts.filter(isKept), [0, 7, 2 ** 53 - 1]);
 });
 
 test("readRollout names each field that is damaged or missing once", () => {

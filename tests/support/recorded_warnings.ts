@@ -1,0 +1,11 @@
+import { jsonLogger, type Logger } from "../../core/logger.ts";
+
+/** Logger that records its warnings and errors as lines of JSON. */
+export function recordedWarnings(): {
+  readonly lines: readonly string[];
+  readonly logger: Logger;
+} {
+  const lines: string[] = [];
+  const write = (line: string) => lines.push(line);
+  return { lines, logger: jsonLogger({ level: "warn", write }) };
+}
