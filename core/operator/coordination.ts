@@ -141,7 +141,9 @@ export class Coordination {
     const { controllers } = this.#deps;
     // A replica that was killed and starts again under its name is another member:
     // its earlier runs are only over for certain when their Lease has expired.
-    const identity = `${settings.identity ?? hostName()}-${randomSuffix()}`
+    const host = hostName().slice(0, 63).replace(/[^a-z0-9]+/gi, "-")
+      .replace(/^-|-$/g, "");
+    const identity = `${settings.identity ?? host}-${randomSuffix()}`
       .toLowerCase();
     const lease = this.#leaseDeps(settings, identity);
     return new Sharding({
