@@ -10,7 +10,11 @@ import { durationText } from "../../api/duration.ts";
 import type { ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { Clock, Timer } from "../../clock.ts";
-import { messageWithCause, textWithCause } from "../../error_text.ts";
+import {
+  messageWithCause,
+  shortText,
+  textWithCause,
+} from "../../error_text.ts";
 import { type Logger, type LogLevel, unfailingLogger } from "../../logger.ts";
 import type {
   Counter,
@@ -354,7 +358,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
-        : textWithCause(error).slice(0, MAX_ERROR_LENGTH),
+        : shortText(textWithCause(error), MAX_ERROR_LENGTH),
       next: plan?.failure === "event"
         ? "event"
         : rescheduleAt < timerAt
