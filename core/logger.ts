@@ -209,6 +209,13 @@ export const silentLogger: Logger = {
   with: () => silentLogger,
 };
 
+/** Number of log lines of this process that could not be written. */
+export function lostLogLines(): number {
+  return lost;
+}
+
+let lost = 0;
+
 /** Loggers that never throw, and need not be wrapped a second time. */
 const unfailing: WeakSet<Logger> = new WeakSet([silentLogger]);
 

@@ -135,6 +135,7 @@ export class EventRecorder {
       name: "coracle_events_dropped_total",
       help:
         "Kubernetes Events that were not written: too many waited, the server refused them, or the controller stopped.",
+      labels: ["controller"],
     });
     this.#dropped.add(0, this.#labels); // An alert sees no growth of a new series.
   }

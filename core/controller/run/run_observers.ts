@@ -92,32 +92,39 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     this.#duration = metrics.histogram({
       name: "coracle_reconciliation_duration_seconds",
       help: "Duration of runs.",
+      labels: ["controller"],
       buckets: BUCKETS,
     });
     this.#waited = metrics.histogram({
       name: "coracle_queue_wait_seconds",
       help: "Time in the queue of objects that were ready to run.",
+      labels: ["controller"],
       buckets: BUCKETS,
     });
     this.#ended = metrics.counter({
       name: "coracle_reconciliations_total",
       help: "Runs that ended, by result: success, failure or aborted.",
+      labels: ["controller", "result"],
     });
     this.#caused = metrics.counter({
       name: "coracle_reconciliation_causes_total",
       help: "Runs that began, by cause.",
+      labels: ["controller", "cause"],
     });
     this.#events = metrics.counter({
       name: "coracle_reconciliation_events_total",
       help: "Events that were answered by runs; one run may answer many.",
+      labels: ["controller"],
     });
     this.#retries = metrics.counter({
       name: "coracle_reconciliation_retries_total",
       help: "Runs that were retries.",
+      labels: ["controller"],
     });
     this.#exhausted = metrics.counter({
       name: "coracle_retries_exhausted",
       help: "Series of failures that have used up all retries.",
+      labels: ["controller"],
     });
     this.#exhausted.add(0, this.#labels); // An alert sees no growth of a new series.
   }
