@@ -1,5 +1,4 @@
-import { attempt } from "./logger.ts";
-
+import { attempt } from "./callback.ts";
 /** Label names and values of one time series. */
 export type MetricLabels = Readonly<Record<string, string>>;
 

@@ -5,6 +5,7 @@ import { apiVersionOf, builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import type { OptionRules } from "../api/options.ts";
 import { timestamp } from "../api/timestamp.ts";
+import { immediate } from "../callback.ts";
 import { type Clock, deadline } from "../clock.ts";
 import { shortText } from "../error_text.ts";
 import type { Logger } from "../logger.ts";
@@ -293,7 +294,7 @@ function isDropped(
   if (every === undefined) return false;
   const age = Date.parse(now) - Date.parse(present.lastTimestamp);
   return age < milliseconds(every, "every") &&
-    (repeats?.(present.metadata.labels ?? {}) ?? true);
+    (immediate(repeats?.(present.metadata.labels ?? {}), "repeats()") ?? true);
 }
 
 /** Labels to set and, as null, labels to remove. */

@@ -8,7 +8,7 @@ import type {
   Metrics,
   Observation,
 } from "../metrics.ts";
-import { attempt } from "../logger.ts";
+import { attempt } from "../callback.ts";
 
 type MetricType = "counter" | "gauge" | "histogram";
 

@@ -187,6 +187,8 @@ export class Operator {
       metrics: () => this.metrics(),
       why: (object) => this.why(object),
       inspect: () => this.inspect(),
+      failed: (error) =>
+        this.#settings.logger.error("Cannot answer a probe", { error }),
     });
     tool?.operatorMade(this);
   }

@@ -177,7 +177,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   async #attempt(
     attempt: { readonly at: number; readonly previousAt: number },
   ): Promise<void> {
-    const { clock, times, log } = this.deps;
+    const { clock, times } = this.deps;
     const { at } = attempt;
     const limit = this.isTaken
       ? giveUpAt(this.renewedAt, attempt, times)
