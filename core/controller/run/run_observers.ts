@@ -55,7 +55,7 @@ export interface RunReporterDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Log level of successful runs, and of failures that `onError` has handled. */
+  /** Log level of successful runs. */
   readonly successLevel: LogLevel;
 }
 
@@ -150,7 +150,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
 
   ended(
     run: Run<P>,
-    { end, error, handled }: RunResult,
+    { end, error }: RunResult,
     plan: RunPlan | undefined,
   ): void {
     const duration = this.#deps.clock.now() - run.startedAt;
@@ -185,17 +185,11 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     } else if (plan === undefined) {
       log.info("Run aborted", { ...fields, because: run.aborted, error });
     } else {
-      const level = plan.alarm
-        ? "error"
-        : isConflict(error)
-        ? "info"
-        : handled
-        ? successLevel
-        : "warn";
+      const level = plan.alarm ? "error" : isConflict(error) ? "info" : "warn";
       log[level](FAILURES[plan.failure ?? "final"], {
         ...fields,
+        attempt: run.retry.attempt + 1,
         ...(plan.failure === "retry" && {
-          attempt: plan.state.attempt,
           retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
         }),
         // A field that is undefined would be left out of the line.
