@@ -43,3 +43,23 @@ export function systemCause(error: unknown, message: string): string {
   }
   return "";
 }
+
+/** Assumed length of the longest character, such as a family of emoji. */
+const LONGEST_CHARACTER = 64;
+
+/**
+ * Shortens a text to a number of UTF-16 code units, between two characters as a
+ * reader sees them: emoji and accents are not cut apart.
+ */
+export function shortText(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  // A character is looked for near the limit, so that the cost is bounded.
+  const start = Math.max(0, limit - LONGEST_CHARACTER);
+  const nearby = text.slice(start, limit + LONGEST_CHARACTER);
+  const characters = new Intl.Segmenter("en", { granularity: "grapheme" });
+  const { index = 0 } = characters.segment(nearby).containing(limit - start) ??
+    {};
+  if (index > 0) return text.slice(0, start + index);
+  // One character is longer than that: a code point is left whole.
+  return text.slice(0, limit).replace(/[\ud800-\udbff]$/, "");
+}

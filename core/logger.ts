@@ -1,3 +1,5 @@
+import { writeSync } from "node:fs";
+import { attempt } from "./callback.ts";
 import { systemCause, textWithCause } from "./error_text.ts";
 
 /** Severity of a log line, from least to most severe. */
@@ -57,7 +59,8 @@ export function jsonLogger(options: {
   /**
    * Function that writes a finished line, which has no line break at its end.
    *
-   * @default {console.error}
+   * By default it goes to standard error; one that cannot be written there is lost
+   * and counted.
    */
   readonly write?: ((line: string) => void) | undefined;
   /**
@@ -70,8 +73,7 @@ export function jsonLogger(options: {
   checkLoggerOptions(options);
   const {
     level = "info",
-    // deno-lint-ignore no-console -- this is the one place that owns the console
-    write = (line) => console.error(line),
+    write = writeToStandardError,
     wallTime = Date.now,
   } = options;
   return leveledLogger(level, (at, message, fields) => {
@@ -83,8 +85,42 @@ export function jsonLogger(options: {
     for (const [name, value] of Object.entries(fields)) {
       line[name] = printable(value, at);
     }
-    write(jsonText(line));
+    const result: unknown = write(jsonText(line));
+    // Its rejection would end the process.
+    attempt(() => result, lineLost);
   });
+}
+
+/** Descriptor of standard error. */
+const STANDARD_ERROR = 2;
+/** Longest time for which a line waits until a reader makes room for it. */
+const WRITE_LIMIT_MS = 100;
+
+/** Whether the last line was cut off, so that the next one begins a new line. */
+let isCut = false;
+
+/**
+ * Writes a line to standard error. A full disk or a reader that is gone must not
+ * end the process, as it would by the stream and the console of the runtimes.
+ */
+function writeToStandardError(line: string): void {
+  let rest = new TextEncoder().encode(`${isCut ? "\n" : ""}${line}\n`);
+  const { length } = rest;
+  const limit = performance.now() + WRITE_LIMIT_MS;
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(STANDARD_ERROR, rest));
+    } catch (error) {
+      const { code } = error as { readonly code?: unknown };
+      if (code === "EAGAIN" && performance.now() < limit) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+        continue;
+      }
+      isCut ||= rest.length < length;
+      return lineLost();
+    }
+  }
+  isCut = false;
 }
 
 const FUNCTIONS: readonly string[] = ["write", "wallTime"];
@@ -209,20 +245,36 @@ export const silentLogger: Logger = {
   with: () => silentLogger,
 };
 
+/** Number of log lines of this process that could not be written. */
+export function lostLogLines(): number {
+  return lost;
+}
+
+let lost = 0;
+
+function lineLost(): void {
+  lost++;
+}
+
 /** Loggers that never throw, and need not be wrapped a second time. */
 const unfailing: WeakSet<Logger> = new WeakSet([silentLogger]);
 
 /**
- * Wraps a logger of the user so that it never throws: a line that cannot be
- * written is lost, and a watch or an election continues without it.
+ * Wraps a logger of the user so that it never throws, nor rejects a promise: a
+ * line that cannot be written is lost and counted, and a watch or an election
+ * continues without it.
  */
 export function unfailingLogger(logger: Logger): Logger {
   if (unfailing.has(logger)) return logger;
   const wrapped: Logger = {
-    debug: (message, fields) => attempt(() => logger.debug(message, fields)),
-    info: (message, fields) => attempt(() => logger.info(message, fields)),
-    warn: (message, fields) => attempt(() => logger.warn(message, fields)),
-    error: (message, fields) => attempt(() => logger.error(message, fields)),
+    debug: (message, fields) =>
+      attempt(() => logger.debug(message, fields), lineLost),
+    info: (message, fields) =>
+      attempt(() => logger.info(message, fields), lineLost),
+    warn: (message, fields) =>
+      attempt(() => logger.warn(message, fields), lineLost),
+    error: (message, fields) =>
+      attempt(() => logger.error(message, fields), lineLost),
     with(fields) {
       let narrower: Logger = wrapped;
       attempt(() => narrower = unfailingLogger(logger.with(fields)));
@@ -231,16 +283,4 @@ export function unfailingLogger(logger: Logger): Logger {
   };
   unfailing.add(wrapped);
   return wrapped;
-}
-
-/**
- * Calls a logger, metric or tracer of the user and ignores its errors: they must
- * not end the observed work, and a failed logger cannot log them.
- */
-export function attempt(call: () => void): void {
-  try {
-    call();
-  } catch {
-    // What is missing in the logs, metrics or traces shows the failure.
-  }
 }

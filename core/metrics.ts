@@ -1,5 +1,4 @@
-import { attempt } from "./logger.ts";
-
+import { attempt } from "./callback.ts";
 /** Label names and values of one time series. */
 export type MetricLabels = Readonly<Record<string, string>>;
 
@@ -9,6 +8,21 @@ export interface MetricOptions {
   readonly name: string;
   /** Description in one sentence, for the `HELP` line. */
   readonly help: string;
+  /**
+   * Names of the labels that each of its time series has, for registries that
+   * must know them in advance, such as that of `prom-client`.
+   *
+   * @default {[]}
+   */
+  readonly labels?: readonly string[] | undefined;
+}
+
+/** Value of one time series at this moment. */
+export interface Observation {
+  /** Value, in the unit of the metric. */
+  readonly value: number;
+  /** Labels of the time series; none by default. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A counter: a value that only grows. */
@@ -20,6 +34,8 @@ export interface Counter {
    * @param labels Labels of the time series.
    */
   add(value: number, labels?: Readonly<Record<string, string>>): void;
+  /** Removes a time series, such as that of an object that is gone. */
+  remove(labels?: Readonly<Record<string, string>>): void;
 }
 
 /** A gauge: a value that goes up and down. */
@@ -36,6 +52,8 @@ export interface Gauge {
 export interface Histogram {
   /** Counts one observation, in the unit of the metric. */
   observe(value: number, labels?: Readonly<Record<string, string>>): void;
+  /** Removes a time series, such as that of an object that is gone. */
+  remove(labels?: Readonly<Record<string, string>>): void;
 }
 
 /**
@@ -49,6 +67,18 @@ export interface Metrics {
   counter(options: MetricOptions): Counter;
   /** Returns the gauge of this name; the first call creates it. */
   gauge(options: MetricOptions): Gauge;
+  /**
+   * Adds a gauge whose values a function reads whenever metrics are collected,
+   * by whatever collects them, so that they cannot deviate from what they
+   * measure. A time series that it does not return does not exist. The functions
+   * of one name are called one after another, and their series shown together.
+   *
+   * @param observe Reads the values; it must not wait.
+   */
+  observableGauge(
+    options: MetricOptions,
+    observe: () => Iterable<Observation>,
+  ): void;
   /** Returns the histogram of this name; the first call creates it. */
   histogram(
     options: MetricOptions & { readonly buckets?: readonly number[] },
@@ -63,6 +93,7 @@ const noMetric: AnyMetric = { add() {}, set() {}, remove() {}, observe() {} };
 export const noMetrics: Metrics = {
   counter: () => noMetric,
   gauge: () => noMetric,
+  observableGauge() {},
   histogram: () => noMetric,
 };
 
@@ -79,6 +110,8 @@ export function unfailingMetrics(metrics: Metrics): Metrics {
   const wrapped: Metrics = {
     counter: (options) => unfailingMetric(metrics.counter(options)),
     gauge: (options) => unfailingMetric(metrics.gauge(options)),
+    observableGauge: (options, observe) =>
+      metrics.observableGauge(options, observe),
     histogram: (options) => unfailingMetric(metrics.histogram(options)),
   };
   unfailing.add(wrapped);

@@ -1,4 +1,4 @@
-import { attempt } from "./logger.ts";
+import { attempt, isPromise } from "./callback.ts";
 
 /** Attributes of a span. */
 export type SpanAttributes = Readonly<
@@ -118,14 +118,6 @@ export function inSpan<R>(
   attempt(() => tracer.startActiveSpan(name, { kind, attributes }, within));
   // If the tracer does not call the function, the work runs without a span.
   return outcome === undefined ? work() : outcome();
-}
-
-/**
- * Whether a value must be awaited. Any thenable counts: users may return
- * promises of other libraries.
- */
-export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
 /** Records an error in a span and sets its status. */

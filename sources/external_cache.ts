@@ -1,3 +1,4 @@
+import { immediate } from "../core/callback.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
 import {
@@ -100,8 +101,8 @@ export class ExternalCache<R> {
   constructor(options: ExternalCacheOptions<R> = {}) {
     const { id = () => "", equals = jsonEquals, filters = {} } = options;
     checkOptions(filters, FILTER_RULES, "a source, filters");
-    this.#id = id;
-    this.#equals = equals;
+    this.#id = (resource) => immediate(id(resource), "id()");
+    this.#equals = (a, b) => immediate(equals(a, b), "equals()");
     this.#filters = filters;
   }
 
@@ -222,18 +223,26 @@ export class ExternalCache<R> {
 
   #changed(resource: R, previous: R | undefined): boolean {
     const { add, update } = this.#filters;
-    if (previous === undefined) return this.#accepts(resource, add?.(resource));
+    if (previous === undefined) {
+      return this.#accepts(resource, "add", add?.(resource));
+    }
     return !this.#equals(resource, previous) &&
-      this.#accepts(resource, update?.(resource, previous));
+      this.#accepts(resource, "update", update?.(resource, previous));
   }
 
   #gone(resource: R): boolean {
-    return this.#accepts(resource, this.#filters.delete?.(resource));
+    return this.#accepts(resource, "delete", this.#filters.delete?.(resource));
   }
 
   /** Whether both filters, for its type and for all types, accept a change. */
-  #accepts(resource: R, isAccepted = true): boolean {
-    return isAccepted && (this.#filters.generic?.(resource) ?? true);
+  #accepts(
+    resource: R,
+    filter: keyof ExternalFilters<R>,
+    isAccepted = true,
+  ): boolean {
+    const { generic } = this.#filters;
+    return immediate(isAccepted, `filters.${filter}`) &&
+      (immediate(generic?.(resource), "filters.generic") ?? true);
   }
 }
 

@@ -1,3 +1,4 @@
+import { immediate } from "../core/callback.ts";
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import { whyNoKeyOf } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
@@ -435,7 +436,7 @@ class PerResourcePolling<P extends KubernetesObject, R> extends Poller<P, R>
     const key = keyText(keyOf(primary));
     const known = this.#polls.get(key);
     if (known !== undefined) known.primary = primary;
-    else if (this.#options.accepts?.(primary) ?? true) {
+    else if (immediate(this.#options.accepts?.(primary), "accepts()") ?? true) {
       const poll = newPoll(primary);
       this.#polls.set(key, poll);
       this.#poll(run, key, poll);

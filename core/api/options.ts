@@ -50,7 +50,7 @@ const METHODS: { readonly [Type in OptionType]?: readonly string[] } = {
   map: ["get", "has"],
   clock: ["now", "wallTime", "setTimer"],
   logger: ["debug", "info", "warn", "error", "with"],
-  metrics: ["counter", "gauge", "histogram"],
+  metrics: ["counter", "gauge", "observableGauge", "histogram"],
   signal: ["throwIfAborted", "addEventListener"],
 };
 

@@ -358,10 +358,12 @@ export function countRequests(metrics: Metrics, clock: Clock): Middleware {
   const requests = metrics.counter({
     name: "coracle_client_requests_total",
     help: "Requests to the API server, by verb and status code.",
+    labels: ["verb", "code"],
   });
   const duration = metrics.histogram({
     name: "coracle_client_request_duration_seconds",
     help: "Time until the response of the API server began, by verb.",
+    labels: ["verb"],
   });
   // Frozen labels are found by their identity.
   const labels: Map<string, MetricLabels> = new Map();

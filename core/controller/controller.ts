@@ -160,6 +160,8 @@ export interface ControllerDeps {
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
   readonly mayRun: () => boolean;
+  /** Whether this replica runs the controllers, or its share of the objects. */
+  readonly isLeading: () => boolean;
   /** Name of this replica. */
   readonly instance: string;
   /** Namespaces of controllers without the option `namespaces`. */
@@ -171,7 +173,8 @@ export interface ControllerDeps {
 }
 
 /** Parts of a controller, created at every start. */
-interface ControllerParts<P extends KubernetesObject> {
+interface ControllerParts<P extends KubernetesObject>
+  extends Pick<ControllerDeps, "isLeading"> {
   readonly clock: Clock;
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
@@ -298,6 +301,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const duration = metrics.gauge({
       name: "coracle_controller_start_seconds",
       help: "Time until the caches of a controller were complete.",
+      labels: ["controller"],
     });
     await watches.watch(namespaces, partly);
     checkNotStopped();
@@ -445,7 +449,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   health(): ControllerHealth {
-    const { processor, primaries, sources, overdue } = this.#parts ?? {};
+    const { processor, primaries, sources, overdue, isLeading } = this.#parts ??
+      {};
     // Another replica may have succeeded since this one led.
     const failures = this.#leading ? processor?.failures : undefined;
     const informers = primaries?.health() ?? [];
@@ -456,7 +461,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ready: this.#ready,
       healthy: informers.every(({ healthy }) => healthy) &&
         [...bySource.values()].every(({ status }) => status !== "unhealthy"),
-      active: this.#ready && this.#leading,
+      active: this.#ready && this.#leading && isLeading?.() === true,
       primaries: primaries?.cache.size ?? 0,
       waiting: processor?.waiting ?? 0,
       running: processor?.running ?? 0,
@@ -562,6 +567,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ...parts,
       handler: processor,
     });
-    return { ...parts, watches, history, overdue };
+    const { isLeading } = deps;
+    return { ...parts, watches, history, overdue, isLeading };
   }
 }

@@ -5,8 +5,11 @@ import { apiVersionOf, builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import type { OptionRules } from "../api/options.ts";
 import { timestamp } from "../api/timestamp.ts";
+import { immediate } from "../callback.ts";
 import { type Clock, deadline } from "../clock.ts";
+import { shortText } from "../error_text.ts";
 import type { Logger } from "../logger.ts";
+import type { Counter, MetricLabels, Metrics } from "../metrics.ts";
 import type { Client } from "../client/client.ts";
 
 /** Options of a Kubernetes Event: identity, repetitions and labels. */
@@ -79,6 +82,7 @@ export interface EventRecorderDeps {
   readonly client: Pick<Client, "find" | "create" | "patch">;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics: Metrics;
   /** Name of the controller, the reporting component. */
   readonly controller: string;
   /** Name of the replica, the reporting instance. */
@@ -107,7 +111,7 @@ interface PendingEvent {
 
 /**
  * Recorder of Kubernetes Events about objects. It writes in the background; a
- * failure is logged and never fails a run. Repetitions increase the count of
+ * failure is logged and counted, and never fails a run. Repetitions increase the count of
  * the existing Event.
  *
  * The name of an Event contains a hash of the object, type, reason and message,
@@ -116,12 +120,25 @@ interface PendingEvent {
 export class EventRecorder {
   readonly #deps: EventRecorderDeps;
   readonly #pending: Map<string, PendingEvent> = new Map();
+  readonly #dropped: Counter;
+  readonly #labels: MetricLabels;
   #writing: Promise<void> | undefined;
+  /** Whether events were dropped since all that waited were written. */
+  #overflows = false;
   /** Abort controller that ends the requests when the recorder closes. */
   readonly #ending: AbortController = new AbortController();
 
   constructor(deps: EventRecorderDeps) {
+    const { controller, metrics } = deps;
     this.#deps = deps;
+    this.#labels = Object.freeze({ controller });
+    this.#dropped = metrics.counter({
+      name: "coracle_events_dropped_total",
+      help:
+        "Kubernetes Events that were not written: too many waited, the server refused them, or the controller stopped.",
+      labels: ["controller"],
+    });
+    this.#dropped.add(0, this.#labels); // An alert sees no growth of a new series.
   }
 
   /** Records an event about an object; returns before it is written. */
@@ -148,7 +165,13 @@ export class EventRecorder {
     } else if (this.#pending.size < MAX_PENDING) {
       const times = { first: now, last: now, count: 1 };
       this.#pending.set(id, { object, kind, event, ...times });
-    } else log.debug("Event dropped: too many wait", { reason: event.reason });
+    } else {
+      this.#dropped.add(1, this.#labels);
+      if (!this.#overflows) {
+        log.warn("Events are dropped: too many wait", { reason: event.reason });
+      }
+      this.#overflows = true;
+    }
     this.#writing ??= this.#drain();
   }
 
@@ -180,16 +203,20 @@ export class EventRecorder {
     await undefined;
     for (const [id, pending] of this.#pending) {
       this.#pending.delete(id);
-      if (this.#ending.signal.aborted) continue;
       try {
-        await this.#write(id, pending);
+        if (!this.#ending.signal.aborted) {
+          await this.#write(id, pending);
+          continue;
+        }
       } catch (error) {
         this.#deps.log.warn("Cannot write an Event", {
           reason: pending.event.reason,
           error,
         });
       }
+      this.#dropped.add(pending.count, this.#labels);
     }
+    this.#overflows = false;
     this.#writing = undefined;
   }
 
@@ -198,7 +225,8 @@ export class EventRecorder {
     const { object, event, last } = pending;
     const { name, namespace = "default" } = object.metadata;
     const suffix = hash("sha256", id).slice(0, 32);
-    const key = { namespace, name: `${name.slice(0, 220)}.${suffix}` };
+    const prefix = name.slice(0, 220).replace(/[-.]+$/, "");
+    const key = { namespace, name: `${prefix}.${suffix}` };
     const { signal } = this.#ending;
     const present = await client.find(EVENT, key, { signal });
     if (present === undefined) {
@@ -217,7 +245,7 @@ export class EventRecorder {
     const body = {
       count: (present?.count ?? 1) + pending.count,
       lastTimestamp: last,
-      message: event.message.slice(0, MAX_MESSAGE_LENGTH),
+      message: shortText(event.message, MAX_MESSAGE_LENGTH),
       ...(labels !== undefined && { metadata: { labels } }),
     } as DeepPartial<EventObject>;
     await client.patch(EVENT, key, body, { type: "merge", signal });
@@ -235,8 +263,8 @@ export class EventRecorder {
         ...(event.options?.labels && { labels: { ...event.options.labels } }),
       },
       type: event.type,
-      reason: event.reason.slice(0, MAX_REASON_LENGTH),
-      message: event.message.slice(0, MAX_MESSAGE_LENGTH),
+      reason: shortText(event.reason, MAX_REASON_LENGTH),
+      message: shortText(event.message, MAX_MESSAGE_LENGTH),
       count,
       firstTimestamp: first,
       lastTimestamp: last,
@@ -266,7 +294,7 @@ function isDropped(
   if (every === undefined) return false;
   const age = Date.parse(now) - Date.parse(present.lastTimestamp);
   return age < milliseconds(every, "every") &&
-    (repeats?.(present.metadata.labels ?? {}) ?? true);
+    (immediate(repeats?.(present.metadata.labels ?? {}), "repeats()") ?? true);
 }
 
 /** Labels to set and, as null, labels to remove. */

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { OptionRules } from "../api/options.ts";
 import type { CacheEvent } from "../cache/informer/cache_event.ts";
+import { immediate } from "../callback.ts";
 
 /**
  * Filters of the events of an informer. An event is accepted if the filter of its
@@ -54,14 +55,18 @@ export const FILTER_RULES: OptionRules<Filters> = {
 export function allOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
-  return (...args) => filters.every((filter) => filter(...args));
+  return (...args) =>
+    filters.every((filter) =>
+      immediate(filter(...args), "a filter of allOf()")
+    );
 }
 
 /** Filter that accepts events that at least one given filter accepts. */
 export function anyOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
-  return (...args) => filters.some((filter) => filter(...args));
+  return (...args) =>
+    filters.some((filter) => immediate(filter(...args), "a filter of anyOf()"));
 }
 
 /**
@@ -81,26 +86,46 @@ export function anyOf<Args extends readonly unknown[]>(
 export function noneOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
-  return (...args) => !filters.some((filter) => filter(...args));
+  return (...args) =>
+    !filters.some((filter) =>
+      immediate(filter(...args), "a filter of noneOf()")
+    );
 }
 
-/** Whether filters accept an event; rethrows their errors. */
+/**
+ * Whether filters accept an event; rethrows their errors.
+ *
+ * @throws {TypeError} If a filter returns a promise.
+ */
 export function accepts<T extends KubernetesObject>(
   filters: Filters<T>,
   event: CacheEvent<T>,
 ): boolean {
-  if (filters.event !== undefined && !filters.event(event)) return false;
-  if (filters.generic !== undefined && !filters.generic(event.object)) {
-    return false;
-  }
+  return decided(filters.event?.(event), "event") &&
+    decided(filters.generic?.(event.object), "generic") &&
+    decided(ofType(filters, event), TYPES[event.type]);
+}
+
+/** Name of the filter for each type of event. */
+const TYPES = { added: "add", updated: "update", deleted: "delete" } as const;
+
+/** Result of the filter for the type of an event; undefined without one. */
+function ofType<T extends KubernetesObject>(
+  filters: Filters<T>,
+  event: CacheEvent<T>,
+): boolean | undefined {
   switch (event.type) {
     case "added":
-      return filters.add?.(event.object) ?? true;
+      return filters.add?.(event.object);
     case "updated":
-      return filters.update?.(event.object, event.previous) ?? true;
+      return filters.update?.(event.object, event.previous);
     case "deleted":
-      return filters.delete?.(event.object, event.finalStateUnknown) ?? true;
+      return filters.delete?.(event.object, event.finalStateUnknown);
   }
+}
+
+function decided(result: boolean | undefined, filter: string): boolean {
+  return immediate(result, `filters.${filter}`) ?? true;
 }
 
 /** Options of the default filter of a controller. */

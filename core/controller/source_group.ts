@@ -1,3 +1,4 @@
+import { immediate, isPromise } from "../callback.ts";
 import {
   isResolved,
   type Kind,
@@ -145,7 +146,9 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Tells the started sources that this replica takes over primaries. */
   onLead(): void {
-    for (const source of this.#started.keys()) source.onLead?.();
+    for (const source of this.#started.keys()) {
+      this.#call(source, () => source.onLead?.());
+    }
   }
 
   /** Removes a source and stops it. */
@@ -173,18 +176,27 @@ export class SourceGroup<P extends KubernetesObject> {
   /** Delivers an event to sources that follow primaries; exceptions are logged. */
   primaryEvent(event: PrimaryEvent<P>): void {
     for (const source of this.#started.keys()) {
-      const failed = (error: unknown) =>
-        this.#deps.log.error("An event source failed", {
-          source: source.name,
-          object: keyText(event.key),
-          error,
-        });
-      try {
-        const result: unknown = source.onPrimary?.(event);
-        if (result instanceof Promise) result.catch(failed);
-      } catch (error) {
-        failed(error);
-      }
+      this.#call(source, () => source.onPrimary?.(event), event);
+    }
+  }
+
+  /** Calls a method of a source, which may be async; its errors are logged. */
+  #call(
+    source: EventSource<P>,
+    method: () => unknown,
+    event?: PrimaryEvent<P>,
+  ): void {
+    const failed = (error: unknown) =>
+      this.#deps.log.error("An event source failed", {
+        source: source.name,
+        ...(event && { object: keyText(event.key) }),
+        error,
+      });
+    try {
+      const result = method();
+      if (isPromise(result)) result.then(undefined, failed);
+    } catch (error) {
+      failed(error);
     }
   }
 
@@ -385,7 +397,7 @@ export class SourceGroup<P extends KubernetesObject> {
 /** Health of a source; unhealthy if its `health` throws. */
 function healthOf(source: EventSource): SourceHealth {
   try {
-    return source.health?.() ?? { status: "unknown" };
+    return immediate(source.health?.(), "health()") ?? { status: "unknown" };
   } catch (error) {
     return { status: "unhealthy", message: `health() threw ${error}` };
   }

@@ -24,6 +24,26 @@ import { isInTime } from "./shutdown.ts";
  */
 const SETTLE_LIMIT_MS = 10_000;
 
+/** Health of the Lease of a replica. */
+export interface LeaseHealth {
+  /** Lease as `namespace/name`; with sharding, the name of the group. */
+  readonly name: string;
+  /** Whether this replica holds its Lease: it is the leader, or a member. */
+  readonly held: boolean;
+  /**
+   * Whether the Lease can be read and renewed, or could be within the last lease
+   * duration. A replica that cannot runs nothing.
+   */
+  readonly healthy: boolean;
+  /**
+   * Time since the Lease could last be read or renewed, in milliseconds; 0 while
+   * it can.
+   */
+  readonly failingFor: number;
+  /** Message of the last failure, while the Lease cannot be read or renewed. */
+  readonly error: string | undefined;
+}
+
 /** Dependencies of a {@linkcode Coordination}. */
 export interface CoordinationDeps {
   readonly leaderElection: LeaderElectionSettings | undefined;
@@ -71,9 +91,26 @@ export class Coordination {
     return this.#election?.isHeld ?? true;
   }
 
-  /** Whether this replica runs the controllers. */
+  /** Whether this replica runs the controllers, or its share of the objects. */
   get isLeading(): boolean {
-    return this.#election?.isTaken ?? true;
+    return this.#lease?.isTaken ?? true;
+  }
+
+  /** Health of the Lease; undefined without leader election and sharding. */
+  health(): LeaseHealth | undefined {
+    const { client, leaderElection, sharding } = this.#deps;
+    const settings = leaderElection ?? sharding;
+    if (settings === undefined || this.#lease === undefined) return undefined;
+    const { namespace = client.namespace, name, leaseDuration } = settings;
+    const { isTaken, failure } = this.#lease;
+    const { duration = 0, message } = failure ?? {};
+    return {
+      name: `${namespace}/${name}`,
+      held: isTaken,
+      healthy: duration < leaseDuration,
+      failingFor: duration,
+      error: message,
+    };
   }
 
   /** Identity of the leader that was observed last, with leader election. */
@@ -141,7 +178,9 @@ export class Coordination {
     const { controllers } = this.#deps;
     // A replica that was killed and starts again under its name is another member:
     // its earlier runs are only over for certain when their Lease has expired.
-    const identity = `${settings.identity ?? hostName()}-${randomSuffix()}`
+    const host = hostName().slice(0, 63).replace(/[^a-z0-9]+/gi, "-")
+      .replace(/^-|-$/g, "");
+    const identity = `${settings.identity ?? host}-${randomSuffix()}`
       .toLowerCase();
     const lease = this.#leaseDeps(settings, identity);
     return new Sharding({

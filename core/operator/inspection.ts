@@ -8,6 +8,7 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Clock, Timer } from "../clock.ts";
+import { shortText } from "../error_text.ts";
 import type { ObjectHistory } from "../controller/controller.ts";
 import type { ManagedController } from "./controller_start.ts";
 import { SYSTEM } from "./process_memory.ts";
@@ -119,7 +120,7 @@ function conditionsOf(
       Object.fromEntries(
         ["type", "status", "reason", "message"].map((field) => [
           field,
-          String(condition?.[field] ?? "").slice(0, MAX_TEXT),
+          shortText(String(condition?.[field] ?? ""), MAX_TEXT),
         ]),
       )
     ),

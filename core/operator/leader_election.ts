@@ -52,29 +52,55 @@ export interface LeaderElectionOptions {
 /** Options of leader election that stay undefined when they are left out. */
 type Undefined = "namespace" | "identity";
 
-/** Pattern of Lease names; sharding adds a suffix of up to 73 characters. */
+/** Pattern of the names of Leases (DNS subdomains). */
 const LEASE_NAME =
-  /^(?!.{181})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+  /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+/** Maximum length of the name of an object. */
+const MAX_NAME_LENGTH = 253;
+/** Maximum length of a name of a group or a member, which is also a label. */
+const MAX_LABEL_LENGTH = 63;
 
-function checkLeaseName(name: string, subject: string): void {
-  if (LEASE_NAME.test(name)) return;
-  throw new TypeError(
-    `Cannot read the options of ${subject}: "name" must be that of a Lease, of lower-case letters, digits, dashes and dots: received ${
-      JSON.stringify(name.slice(0, 64))
-    }`,
-  );
+/** Makes the check of a text that names a Lease, as a whole or in part. */
+function leaseName(limit: number) {
+  return (text: string, subject: string, option: string): void => {
+    const cannot = `Cannot read the options of ${subject}: "${option}" must be`;
+    if (text.length > limit) {
+      throw new TypeError(
+        `${cannot} at most ${limit} characters long: received ${text.length}`,
+      );
+    }
+    if (LEASE_NAME.test(text)) return;
+    throw new TypeError(
+      `${cannot} that of a Lease, of lower-case letters, digits, dashes and dots: received ${
+        JSON.stringify(text)
+      }`,
+    );
+  };
 }
 
 export const LEADER_ELECTION_OPTIONS: OptionTable<
   LeaderElectionOptions,
   Undefined
 > = {
-  name: { type: "name", check: checkLeaseName },
+  name: { type: "name", check: leaseName(MAX_NAME_LENGTH) },
   namespace: "name?",
   identity: "name?",
   leaseDuration: { type: "duration", default: "15s" },
   renewDeadline: { type: "duration", default: "10s" },
   retryPeriod: { type: "duration", default: "2s" },
+};
+
+const checkShardName = leaseName(MAX_LABEL_LENGTH);
+
+/** Options of sharding: its names are parts of names of Leases, and labels. */
+export const SHARDING_OPTIONS: OptionTable<LeaderElectionOptions, Undefined> = {
+  ...LEADER_ELECTION_OPTIONS,
+  name: { type: "name", check: checkShardName },
+  identity: {
+    type: "name?",
+    check: (identity, subject, option) =>
+      checkShardName(identity.toLowerCase(), subject, option),
+  },
 };
 
 /** Options of leader election with defaults; durations in milliseconds. */

@@ -64,8 +64,8 @@ export interface LeaseHolderDeps {
  */
 export class LeaseLock {
   readonly #deps: LeaseHolderDeps;
-  /** Specification that was read last; its other fields are written back. */
-  #spec: LeaseSpec = {};
+  /** Lease that was read or written last; what others put there is written back. */
+  #lease: Lease | undefined;
 
   constructor(deps: LeaseHolderDeps) {
     this.#deps = deps;
@@ -104,7 +104,7 @@ export class LeaseLock {
     transition: boolean,
     signal: AbortSignal,
   ): Promise<LeaseRecord | undefined> {
-    const spec = this.#held(this.#spec, transition);
+    const spec = this.#held(this.#lease?.spec ?? {}, transition);
     return await this.#replace(record, spec, signal);
   }
 
@@ -117,7 +117,7 @@ export class LeaseLock {
     while (held?.holder === this.#deps.identity) {
       const now = microTimestamp(this.#deps.clock.wallTime());
       const released = await this.#replace(held, {
-        ...this.#spec,
+        ...this.#lease?.spec,
         holderIdentity: "",
         leaseDurationSeconds: 1,
         renewTime: now,
@@ -152,7 +152,13 @@ export class LeaseLock {
     const { client, namespace, name } = this.#deps;
     return this.#write(() =>
       client.replace(Lease, {
-        metadata: { namespace, name, resourceVersion },
+        ...this.#lease,
+        metadata: {
+          ...this.#lease?.metadata,
+          namespace,
+          name,
+          resourceVersion,
+        },
         spec,
       }, { signal })
     );
@@ -171,9 +177,11 @@ export class LeaseLock {
     }
   }
 
-  async #record({ metadata, spec: stored }: Lease): Promise<LeaseRecord> {
+  async #record(lease: Lease): Promise<LeaseRecord> {
     const { readLeaseSpec } = await loadLeaseData();
-    const spec = this.#spec = readLeaseSpec(stored);
+    const { metadata } = lease;
+    const spec = readLeaseSpec(lease.spec);
+    this.#lease = { ...lease, spec };
     return {
       holder: spec.holderIdentity ?? "",
       duration: (spec.leaseDurationSeconds ?? 1) * 1_000,

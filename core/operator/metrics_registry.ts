@@ -6,7 +6,9 @@ import type {
   MetricLabels,
   MetricOptions,
   Metrics,
+  Observation,
 } from "../metrics.ts";
+import { attempt } from "../callback.ts";
 
 type MetricType = "counter" | "gauge" | "histogram";
 
@@ -19,7 +21,11 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const NO_LABELS: MetricLabels = Object.freeze({});
 
-const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
+const RULES: OptionRules<MetricOptions> = {
+  name: "string",
+  help: "string",
+  labels: "array?",
+};
 
 /**
  * Metrics registry that exports the text format of Prometheus.
@@ -42,11 +48,14 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  * | `coracle_failing_objects`, `coracle_oldest_failure_seconds` | `controller` |
  * | `coracle_retries_exhausted` | `controller` |
  * | `coracle_write_loops_total` | `controller` |
+ * | `coracle_events_dropped_total` | `controller` |
  * | `coracle_queue_depth`, `coracle_queue_delayed` | `controller` |
  * | `coracle_queue_wait_seconds` | `controller` |
  * | `coracle_primaries` | `controller` |
- * | `coracle_controller_ready`, `coracle_controller_active` | `controller` |
+ * | `coracle_controller_ready`, `coracle_controller_active`, `coracle_controller_healthy` | `controller` |
  * | `coracle_controller_start_seconds` | `controller` |
+ * | `coracle_lease_held`, `coracle_lease_failing_seconds` | `lease` |
+ * | `coracle_log_lines_lost` | |
  * | `coracle_informer_events_total` | `kind`, `type` |
  * | `coracle_informer_relists_total` | `kind` |
  * | `coracle_informer_errors_total` | `kind`, `reason` |
@@ -73,7 +82,6 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  */
 export class MetricsRegistry implements Metrics {
   readonly #families: Map<string, Family<unknown>> = new Map();
-  readonly #collectors: Set<() => void> = new Set();
 
   /** Returns the counter of this name; the first call creates it. */
   counter(options: MetricOptions): Counter {
@@ -85,6 +93,18 @@ export class MetricsRegistry implements Metrics {
     return this.#family("gauge", options, NumberFamily);
   }
 
+  /** Adds a gauge whose values a function reads at every export. */
+  observableGauge(
+    options: MetricOptions,
+    observe: () => Iterable<Observation>,
+  ): void {
+    checkOption(observe, "function", {
+      name: "observe",
+      subject: "an observable gauge",
+    });
+    this.#family("gauge", options, ObservedFamily).observers.push(observe);
+  }
+
   /** Returns the histogram of this name; the first call creates it. */
   histogram(
     options: MetricOptions & { readonly buckets?: readonly number[] },
@@ -92,20 +112,8 @@ export class MetricsRegistry implements Metrics {
     return this.#family("histogram", options, HistogramFamily);
   }
 
-  /**
-   * Adds a function that sets gauges before every export, so that they cannot
-   * deviate from what they measure.
-   *
-   * @returns Function that removes the added one.
-   */
-  onCollect(collect: () => void): () => void {
-    this.#collectors.add(collect);
-    return () => this.#collectors.delete(collect);
-  }
-
   /** Returns all metrics in the text format of Prometheus, sorted by name. */
   text(): string {
-    for (const collect of this.#collectors) collect();
     const families = [...this.#families.values()];
     families.sort((a, b) => a.name < b.name ? -1 : 1);
     return families.map((family) => family.text()).join("");
@@ -122,7 +130,9 @@ export class MetricsRegistry implements Metrics {
     checkOptions(named, RULES, `a ${type}`);
     checkOption(buckets, "array?", { name: "buckets", subject: `a ${type}` });
     const present = this.#families.get(options.name);
-    if (present?.type === type) return present as F;
+    if (present?.type === type && present.constructor === Type) {
+      return present as F;
+    }
     if (present !== undefined || !NAME.test(options.name)) {
       throw new TypeError(
         `Cannot make a ${type}: ${
@@ -156,6 +166,12 @@ abstract class Family<V> {
   remove(labels: MetricLabels = NO_LABELS): void {
     this.#byObject = new WeakMap(); // Equal labels may be other objects.
     this.#byText.delete(labelsText(labels));
+  }
+
+  /** Removes all time series. */
+  protected clear(): void {
+    this.#byText.clear();
+    this.#byObject = new WeakMap();
   }
 
   text(): string {
@@ -205,6 +221,22 @@ class NumberFamily extends Family<{ value: number }> implements Counter, Gauge {
 
   protected lines(labels: string, { value }: { value: number }): string {
     return `${this.name}${braced(labels)} ${numberText(value)}\n`;
+  }
+}
+
+/** Gauge whose time series are read anew at every export. */
+class ObservedFamily extends NumberFamily {
+  readonly observers: (() => Iterable<Observation>)[] = [];
+
+  override text(): string {
+    this.clear();
+    for (const observe of this.observers) {
+      // One that fails must not hide the other metrics.
+      attempt(() => {
+        for (const { value, labels } of observe()) this.set(value, labels);
+      });
+    }
+    return super.text();
   }
 }
 

@@ -41,7 +41,7 @@ import {
   startAll,
   startController,
 } from "./controller_start.ts";
-import { Coordination } from "./coordination.ts";
+import { Coordination, type LeaseHealth } from "./coordination.ts";
 import { development, type OperatorHandle } from "./development.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
@@ -50,7 +50,7 @@ import {
   configuredController,
   configuredOperator,
 } from "./operator_config.ts";
-import { OperatorGauges } from "./operator_gauges.ts";
+import { addOperatorGauges } from "./operator_gauges.ts";
 import {
   type OperatorOptions,
   type OperatorSettings,
@@ -65,17 +65,25 @@ import { logUnawaited } from "./unawaited_requests.ts";
 export interface OperatorHealth {
   /** Whether the operator was started and not stopped. */
   readonly started: boolean;
-  /** Whether the caches of all controllers are synced. */
+  /**
+   * Whether the caches of all controllers are synced, and the Lease of this
+   * replica could be read or renewed within the last lease duration.
+   */
   readonly ready: boolean;
-  /** Whether all informers and event sources are healthy. */
+  /** Whether all informers and event sources, and the Lease, are healthy. */
   readonly healthy: boolean;
   /**
    * Whether this replica runs the controllers. With leader election, whether it
-   * is the leader.
+   * is the leader; with sharding, whether it is a member of its group. True until
+   * the runs have ended during a stop.
    */
   readonly leading: boolean;
   /** Identity of the leader that was observed last, with leader election. */
   readonly leader: string | undefined;
+  /** Health of the Lease; undefined without leader election and sharding. */
+  readonly lease: LeaseHealth | undefined;
+  /** Whether the process is close to its memory limit, if that is known. */
+  readonly memoryIsShort: boolean;
   /** Health of each controller. */
   readonly controllers: readonly ControllerHealth[];
 }
@@ -134,7 +142,6 @@ export class Operator {
   readonly #controllers: Map<string, ManagedController> = new Map();
   readonly #cap: ConcurrencyCap | undefined;
   readonly #probes: ProbeServer;
-  readonly #gauges: OperatorGauges;
   readonly #lag: LoopLag;
   #deps: ControllerDeps | undefined;
   /** Client as created or given; its writes do not depend on a lease. */
@@ -169,7 +176,10 @@ export class Operator {
     this.#cap = concurrency === Infinity
       ? undefined
       : new ConcurrencyCap(concurrency);
-    this.#gauges = new OperatorGauges(this.#settings.metrics);
+    addOperatorGauges(this.#settings.metrics, () => ({
+      ...this.health(),
+      informers: this.#deps?.informers,
+    }));
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
       state: () => this.#state,
@@ -177,6 +187,8 @@ export class Operator {
       metrics: () => this.metrics(),
       why: (object) => this.why(object),
       inspect: () => this.inspect(),
+      failed: (error) =>
+        this.#settings.logger.error("Cannot answer a probe", { error }),
     });
     tool?.operatorMade(this);
   }
@@ -359,13 +371,20 @@ export class Operator {
     const controllers = [...this.#controllers.values()].map((controller) =>
       controller.health()
     );
+    const { pressure, used = 0 } = this.#deps?.informers.budget ?? {};
+    pressure?.measure(used);
     const started = this.#state === "started";
+    const lease = this.#coordination?.health();
+    const canLead = lease?.healthy ?? true;
     return {
       started,
-      ready: started && controllers.every(({ ready }) => ready),
-      healthy: controllers.every(({ healthy }) => healthy),
-      leading: started && this.#coordination?.isLeading === true,
+      ready: started && canLead && controllers.every(({ ready }) => ready),
+      healthy: canLead && controllers.every(({ healthy }) => healthy),
+      leading: this.#state !== "stopped" &&
+        this.#coordination?.isLeading === true,
       leader: this.#coordination?.leader,
+      lease,
+      memoryIsShort: pressure?.isHigh ?? false,
       controllers,
     };
   }
@@ -376,8 +395,6 @@ export class Operator {
    */
   metrics(): string {
     const { metrics } = this.#settings;
-    const { informers } = this.#deps ?? {};
-    this.#gauges.set(this.health().controllers, informers);
     return metrics instanceof MetricsRegistry ? metrics.text() : "";
   }
 
@@ -428,7 +445,10 @@ export class Operator {
     signal: AbortSignal,
   ): Promise<void> {
     signal.throwIfAborted();
-    if (this.#coordination?.isLeading) controller.startLeading();
+    // Every member of a shard group runs the objects that it owns at the time.
+    if (this.#settings.sharding || this.#coordination?.isLeading) {
+      controller.startLeading();
+    }
     await startController(controller, {
       ...this.#settings,
       deps,
@@ -503,6 +523,7 @@ export class Operator {
       log: logger,
       shard,
       mayRun: () => coordination.mayRun,
+      isLeading: () => coordination.isLeading,
       instance: simulatedWorld()?.host ?? hostname(),
       currentNamespace: base.namespace,
       isDeveloped: development() !== undefined,

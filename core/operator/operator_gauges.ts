@@ -1,73 +1,136 @@
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
+import type { MemoryBudget } from "../cache/store/memory_budget.ts";
+import type { MemoryPressure } from "../cache/store/memory_pressure.ts";
 import type { StoreUsage, TierUsage } from "../cache/store/store_usage.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
-import type { Gauge, MetricLabels, Metrics } from "../metrics.ts";
+import { lostLogLines } from "../logger.ts";
+import type { Metrics } from "../metrics.ts";
+import type { LeaseHealth } from "./coordination.ts";
 
-/** Table of gauges: name and description by the field with the value. */
-type GaugeTable<Field extends string> = Readonly<
-  Record<Field, readonly [name: string, help: string]>
->;
+/** Table of gauges: name, description and the function that reads the value. */
+type GaugeTable<Values> = readonly (readonly [
+  name: string,
+  help: string,
+  valueOf: (values: Values) => number | boolean,
+])[];
 
-const CONTROLLER_GAUGES = {
-  running: ["coracle_reconciliations_active", "Runs in progress."],
-  overdue: [
+const CONTROLLER_GAUGES: GaugeTable<ControllerHealth> = [
+  [
+    "coracle_reconciliations_active",
+    "Runs in progress.",
+    ({ running }) => running,
+  ],
+  [
     "coracle_reconciliations_overdue",
     "Runs that have ignored their abort signal for ten seconds or more.",
+    ({ overdue }) => overdue,
   ],
-  waiting: ["coracle_queue_depth", "Objects that wait for a run."],
-  delayed: [
+  [
+    "coracle_queue_depth",
+    "Objects that wait for a run.",
+    ({ waiting }) => waiting,
+  ],
+  [
     "coracle_queue_delayed",
     "Objects that run at a set time: retries, reschedules, intervals.",
+    ({ delayed }) => delayed,
   ],
-  primaries: ["coracle_primaries", "Primary objects in the cache."],
-  failing: [
+  [
+    "coracle_primaries",
+    "Primary objects in the cache.",
+    ({ primaries }) => primaries,
+  ],
+  [
     "coracle_failing_objects",
     "Objects whose last run has failed and is to be repeated.",
+    ({ failing }) => failing,
   ],
-  oldestFailure: [
+  [
     "coracle_oldest_failure_seconds",
     "Time since the object that fails for longest began to; 0 if none does.",
+    ({ oldestFailure }) => oldestFailure / 1_000,
   ],
-  ready: [
+  [
     "coracle_controller_ready",
     "Whether the caches of a controller are synced.",
+    ({ ready }) => ready,
   ],
-  active: [
+  [
     "coracle_controller_active",
     "Whether a controller runs objects; 0 on a standby replica.",
+    ({ active }) => active,
   ],
-} satisfies Partial<GaugeTable<keyof ControllerHealth>>;
+  [
+    "coracle_controller_healthy",
+    "Whether all watches and event sources of a controller work.",
+    ({ healthy }) => healthy,
+  ],
+];
 
-const TIER_GAUGES: GaugeTable<keyof TierUsage> = {
-  objects: [
+const LEASE_GAUGES: GaugeTable<LeaseHealth> = [
+  [
+    "coracle_lease_held",
+    "Whether this replica holds its Lease: it is the leader, or a member of its shard group.",
+    ({ held }) => held,
+  ],
+  [
+    "coracle_lease_failing_seconds",
+    "Time since the Lease could last be read or renewed; 0 while it can.",
+    ({ failingFor }) => failingFor / 1_000,
+  ],
+];
+
+const LOG_GAUGES: GaugeTable<number> = [[
+  "coracle_log_lines_lost",
+  "Log lines of the process that could not be written.",
+  (lost) => lost,
+]];
+
+const TIER_GAUGES: GaugeTable<TierUsage> = [
+  [
     "coracle_cache_objects",
     "Cached objects, by kind and tier; decoded objects also count in another tier.",
+    ({ objects }) => objects,
   ],
-  bytes: ["coracle_cache_bytes", "Memory of cached objects, by kind and tier."],
-};
+  [
+    "coracle_cache_bytes",
+    "Memory of cached objects, by kind and tier.",
+    ({ bytes }) => bytes,
+  ],
+];
 
-const BUDGET_GAUGES: GaugeTable<"used" | "allowed"> = {
-  used: ["coracle_cache_used_bytes", "Memory of all caches together."],
-  allowed: [
+const BUDGET_GAUGES: GaugeTable<Pick<MemoryBudget, "used" | "allowed">> = [
+  [
+    "coracle_cache_used_bytes",
+    "Memory of all caches together.",
+    ({ used }) => used,
+  ],
+  [
     "coracle_cache_budget_bytes",
     "Memory budget of all caches together; reduced under memory pressure.",
+    ({ allowed }) => allowed,
   ],
-};
+];
 
-const MEMORY_GAUGES: GaugeTable<"used" | "limit" | "isHigh"> = {
-  used: [
+const MEMORY_GAUGES: GaugeTable<
+  Pick<MemoryPressure, "used" | "limit" | "isHigh">
+> = [
+  [
     "coracle_memory_used_bytes",
     "Resident memory of the process, if its limit is known.",
+    ({ used }) => used,
   ],
-  limit: [
+  [
     "coracle_memory_limit_bytes",
     "Memory limit of the process, if it is known.",
+    ({ limit }) => limit,
   ],
-  isHigh: [
+  [
     "coracle_memory_short",
     "Whether the process is close to its memory limit.",
+    ({ isHigh }) => isHigh,
   ],
-};
+];
 
 /** Tiers of a cache, by the value of the label `tier`. */
 const TIERS: readonly (readonly [
@@ -87,90 +150,69 @@ const TIERS: readonly (readonly [
   ],
 ];
 
-/**
- * Gauges with the same labels. Their time series exist as long as they are set:
- * those that a call of {@linkcode GaugeGroup.set} leaves out are removed.
- */
-class GaugeGroup<Field extends string> {
-  readonly #gauges: readonly (readonly [field: Field, gauge: Gauge])[];
-  /** Labels of each series, frozen so that a registry finds them by identity. */
-  #series: ReadonlyMap<string, MetricLabels> = new Map();
-
-  constructor(metrics: Metrics, table: GaugeTable<Field>) {
-    this.#gauges = (Object.keys(table) as Field[]).map((field) => {
-      const [name, help] = table[field];
-      return [field, metrics.gauge({ name, help })];
-    });
-  }
-
-  set(
-    all: readonly {
-      readonly labels: MetricLabels;
-      readonly values: Readonly<Record<Field, number | boolean>>;
-    }[],
-  ): void {
-    const series = new Map<string, MetricLabels>();
-    for (const { labels, values } of all) {
-      const id = Object.values(labels).join(" ");
-      const frozen = this.#series.get(id) ?? Object.freeze(labels);
-      series.set(id, frozen);
-      for (const [field, gauge] of this.#gauges) {
-        gauge.set(Number(values[field]), frozen);
-      }
-    }
-    for (const [id, labels] of this.#series) {
-      if (series.has(id)) continue;
-      for (const [, gauge] of this.#gauges) gauge.remove(labels);
-    }
-    this.#series = series;
-  }
+/** State that the gauges of an operator show. */
+export interface ObservedState {
+  /** Health of the controllers. */
+  readonly controllers: readonly ControllerHealth[];
+  /** Health of the Lease; undefined without leader election and sharding. */
+  readonly lease: LeaseHealth | undefined;
+  /** Caches; undefined before the operator starts. */
+  readonly informers: InformerPool | undefined;
 }
 
 /**
- * Gauges of the controllers and caches of an operator. They are set from the
- * state itself before every export, so that they cannot deviate from it.
+ * Adds the gauges of the controllers, the Lease and the caches of an operator.
+ * They are read from the state itself at every collection, so that they cannot
+ * deviate from it, and series of what no longer exists end.
  */
-export class OperatorGauges {
-  readonly #controllers: GaugeGroup<keyof typeof CONTROLLER_GAUGES>;
-  readonly #tiers: GaugeGroup<keyof TierUsage>;
-  readonly #budget: GaugeGroup<"used" | "allowed">;
-  readonly #memory: GaugeGroup<"used" | "limit" | "isHigh">;
-
-  constructor(metrics: Metrics) {
-    this.#controllers = new GaugeGroup(metrics, CONTROLLER_GAUGES);
-    this.#tiers = new GaugeGroup(metrics, TIER_GAUGES);
-    this.#budget = new GaugeGroup(metrics, BUDGET_GAUGES);
-    this.#memory = new GaugeGroup(metrics, MEMORY_GAUGES);
-  }
-
-  /**
-   * Sets the gauges, and removes those of controllers and caches that no longer
-   * exist.
-   *
-   * @param informers The caches; undefined before the operator starts.
-   */
-  set(
-    controllers: readonly ControllerHealth[],
-    informers: InformerPool | undefined,
+export function addOperatorGauges(
+  metrics: Metrics,
+  read: () => ObservedState,
+): void {
+  /** Adds a table of gauges with the same labels. */
+  function add<Label extends string, Values>(
+    table: GaugeTable<Values>,
+    labels: readonly Label[],
+    all: () => readonly (readonly [Record<Label, string>, Values])[],
   ): void {
-    this.#controllers.set(controllers.map((health) => ({
-      labels: { controller: health.name },
-      values: { ...health, oldestFailure: health.oldestFailure / 1_000 },
-    })));
-    const usage = [...informers?.usage() ?? []];
-    this.#tiers.set(
-      usage.flatMap(([kind, usage]) =>
-        TIERS.map(([tier, usageOf]) => ({
-          labels: { kind, tier },
-          values: usageOf(usage),
-        }))
+    for (const [name, help, valueOf] of table) {
+      metrics.observableGauge(
+        { name, help, labels },
+        () =>
+          all().map(([labels, values]) => ({
+            value: Number(valueOf(values)),
+            labels,
+          })),
+      );
+    }
+  }
+  add(
+    CONTROLLER_GAUGES,
+    ["controller"],
+    () =>
+      read().controllers.map((health) => [{ controller: health.name }, health]),
+  );
+  add(LEASE_GAUGES, ["lease"], () => {
+    const { lease } = read();
+    return lease === undefined ? [] : [[{ lease: lease.name }, lease]];
+  });
+  add(
+    TIER_GAUGES,
+    ["kind", "tier"],
+    () =>
+      Array.from(read().informers?.usage() ?? []).flatMap(([kind, usage]) =>
+        TIERS.map(([tier, usageOf]) =>
+          [{ kind, tier }, usageOf(usage)] as const
+        )
       ),
-    );
-    const { budget = { used: 0, allowed: 0, pressure: undefined } } =
-      informers ?? {};
-    this.#budget.set([{ labels: {}, values: budget }]);
-    const { pressure } = budget;
-    pressure?.measure(budget.used);
-    this.#memory.set(pressure ? [{ labels: {}, values: pressure }] : []);
-  }
+  );
+  add(BUDGET_GAUGES, [], () => [[{}, read().informers?.budget ?? NO_BUDGET]]);
+  add(MEMORY_GAUGES, [], () => {
+    // It was measured when the health was read.
+    const { pressure } = read().informers?.budget ?? {};
+    return pressure === undefined ? [] : [[{}, pressure]];
+  });
+  add(LOG_GAUGES, [], () => [[{}, lostLogLines()]]);
 }
+
+const NO_BUDGET = { used: 0, allowed: 0 };

@@ -26,6 +26,7 @@ import {
   LEADER_ELECTION_OPTIONS,
   type LeaderElectionOptions,
   type LeaderElectionSettings,
+  SHARDING_OPTIONS,
 } from "./leader_election.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
@@ -101,7 +102,8 @@ export interface OperatorOptions {
    * Sharding: the objects are divided among all replicas and handed over when
    * replicas start and stop, so that no object runs in two replicas at the same
    * time. `name` is the name of the group and the prefix of its Leases,
-   * `identity` the prefix of the member's name. Cannot be combined with
+   * `identity` the prefix of the member's name; each has at most 63 characters,
+   * since they are labels as well. Cannot be combined with
    * `leaderElection`. Defaults to no sharding.
    */
   readonly sharding?: LeaderElectionOptions | undefined;
@@ -200,7 +202,7 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   },
   sharding: {
     type: "object?",
-    options: LEADER_ELECTION_OPTIONS,
+    options: SHARDING_OPTIONS,
     check: checkLeaseTimes,
   },
   concurrency: { type: "positive", default: Infinity },

@@ -1,3 +1,4 @@
+import { immediate } from "../callback.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeServer, listenOn, nodeHttp } from "../node_http.ts";
@@ -51,6 +52,8 @@ export interface ProbeContent {
   why(object: string): readonly unknown[];
   /** State of the operator, for `coracle ui`. */
   inspect(): object;
+  /** Reports a check that has thrown. */
+  failed(error: unknown): void;
 }
 
 /**
@@ -93,8 +96,9 @@ export class ProbeServer {
     const server = nodeHttp().createServer((request, response) => {
       try {
         respond(response, this.#answer(request));
-      } catch {
+      } catch (error) {
         // An error that is thrown here would end the process.
+        this.#content.failed(error);
         respond(response, inText(500, "Internal error"));
       }
     });
@@ -122,7 +126,9 @@ export class ProbeServer {
     switch (pathname) {
       case "/healthz":
       case "/livez":
-        return inJson(this.#live(), { state: this.#content.state() });
+        return inJson(immediate(this.#live(), "live()"), {
+          state: this.#content.state(),
+        });
       case "/readyz": {
         const health = this.#content.health();
         return inJson(health.ready, health);

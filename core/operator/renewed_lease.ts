@@ -1,4 +1,5 @@
 import { type Clock, deadline, sleep } from "../clock.ts";
+import { messageWithCause } from "../error_text.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import { linkedSignal } from "../signals.ts";
 import type { ReplicaLease } from "./fence.ts";
@@ -16,6 +17,14 @@ export interface RenewedLeaseDeps {
   readonly clock: Clock;
   /** Logger with the name of the lease among its fields. */
   readonly log: Logger;
+}
+
+/** Failure to read or renew a lease that has not ended. */
+export interface LeaseFailure {
+  /** Time since the first failure, in milliseconds. */
+  readonly duration: number;
+  /** Message of the last failure. */
+  readonly message: string;
 }
 
 /**
@@ -43,6 +52,10 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   /** Abort controller that ends the pause between two attempts. */
   #wake: AbortController = new AbortController();
   #loop: Promise<void> | undefined;
+  /** Time of the first failure since the lease was last read or renewed. */
+  #failingSince: number | undefined;
+  #failure = "";
+  #isReported = false;
 
   constructor(deps: Deps) {
     this.deps = deps;
@@ -51,6 +64,13 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   /** Whether this replica has taken the lease and does not know that it lost it. */
   get isTaken(): boolean {
     return this.renewedAt !== -Infinity;
+  }
+
+  /** Failure to read or renew the lease; undefined while that works. */
+  get failure(): LeaseFailure | undefined {
+    if (this.#failingSince === undefined) return undefined;
+    const duration = this.deps.clock.now() - this.#failingSince;
+    return { duration, message: this.#failure };
   }
 
   get isHeld(): boolean {
@@ -157,7 +177,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   async #attempt(
     attempt: { readonly at: number; readonly previousAt: number },
   ): Promise<void> {
-    const { clock, times, log } = this.deps;
+    const { clock, times } = this.deps;
     const { at } = attempt;
     const limit = this.isTaken
       ? giveUpAt(this.renewedAt, attempt, times)
@@ -169,10 +189,28 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
         signal: this.ending,
         awaitsEnd: true,
       });
+      this.#failingSince = undefined;
+      this.#isReported = false;
     } catch (error) {
       if (this.ending.aborted) return;
-      log.warn("Cannot reach the lease", { error });
+      this.#failed(error, at);
       if (clock.now() >= limit) this.lose("it could not be renewed in time");
     }
+  }
+
+  /** Logs a failure; as an error once it has lasted as long as the lease. */
+  #failed(error: unknown, at: number): void {
+    const { clock, times, log } = this.deps;
+    this.#failingSince ??= at;
+    this.#failure = messageWithCause(error);
+    const failingFor = clock.now() - this.#failingSince;
+    const isLong = failingFor >= times.leaseDuration && !this.#isReported;
+    this.#isReported ||= isLong;
+    log[isLong ? "error" : "warn"](
+      isLong
+        ? "Cannot reach the lease: no replica without one runs anything"
+        : "Cannot reach the lease",
+      { failingFor, error },
+    );
   }
 }

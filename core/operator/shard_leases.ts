@@ -27,17 +27,6 @@ export interface ShardMember {
   readonly members: readonly string[];
 }
 
-/** Version and UID of a Lease; a recreated Lease has another UID. */
-interface LeaseVersion {
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
-
-function versionOf({ metadata }: Lease): LeaseVersion {
-  const { uid = "", resourceVersion = "" } = metadata;
-  return { uid, resourceVersion };
-}
-
 /** Member of a shard group, with its Lease. */
 export type LeasedMember = ShardMember & Omit<LeaseRecord, "holder">;
 
@@ -49,8 +38,11 @@ export type LeasedMember = ShardMember & Omit<LeaseRecord, "holder">;
  */
 export class ShardLeases {
   readonly #deps: LeaseHolderDeps;
-  /** Version of this member's Lease after its last write, if known. */
-  #own: LeaseVersion | undefined;
+  /**
+   * This member's Lease after its last write, if known; what others put there is
+   * written back.
+   */
+  #own: Lease | undefined;
 
   constructor(deps: LeaseHolderDeps) {
     this.#deps = deps;
@@ -70,11 +62,13 @@ export class ShardLeases {
     const own = this.#own ?? await this.#read(signal);
     // A write that fails may have reached the server.
     this.#own = undefined;
-    const lease = this.#lease(members);
-    if (own !== undefined && await this.#replace(lease, own, signal)) {
-      return true;
+    if (own !== undefined) {
+      // Its UID is sent too: the server would recreate a Lease that is gone.
+      const next = this.#lease(members, own);
+      this.#own = await ifFound(client.replace(Lease, next, { signal }));
+      if (this.#own !== undefined) return true;
     }
-    this.#own = versionOf(await client.create(Lease, lease, { signal }));
+    this.#own = await client.create(Lease, this.#lease(members), { signal });
     return false;
   }
 
@@ -105,7 +99,7 @@ export class ShardLeases {
     const { identity } = this.#deps;
     const own = this.#own ?? await this.#read(signal);
     if (own === undefined) return;
-    const { resourceVersion } = own;
+    const { resourceVersion = "" } = own.metadata;
     await this.remove({ identity, resourceVersion }, signal);
   }
 
@@ -120,39 +114,26 @@ export class ShardLeases {
     await ifFound(this.#deps.client.delete(Lease, key, options));
   }
 
-  /**
-   * Replaces the Lease. It sends the UID, since the server would otherwise
-   * recreate a Lease that is gone.
-   *
-   * @returns Whether there was still a Lease to replace.
-   */
-  async #replace(
-    lease: Lease,
-    own: LeaseVersion,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { client } = this.#deps;
-    const next = { ...lease, metadata: { ...lease.metadata, ...own } };
-    const found = await ifFound(client.replace(Lease, next, { signal }));
-    if (found !== undefined) this.#own = versionOf(found);
-    return found !== undefined;
-  }
-
-  async #read(signal: AbortSignal): Promise<LeaseVersion | undefined> {
+  async #read(signal: AbortSignal): Promise<Lease | undefined> {
     const { client, identity } = this.#deps;
-    const lease = await client.find(Lease, this.#key(identity), { signal });
-    return lease && versionOf(lease);
+    return await client.find(Lease, this.#key(identity), { signal });
   }
 
-  #lease(members: readonly string[]): Lease {
+  /** Lease of this member with its membership, as a change of the one before. */
+  #lease(members: readonly string[], before?: Lease): Lease {
     const { clock, identity, leaseDuration, name } = this.#deps;
+    const { labels, annotations } = before?.metadata ?? {};
+    const membership = JSON.stringify(members);
     return {
+      ...before,
       metadata: {
+        ...before?.metadata,
         ...this.#key(identity),
-        labels: { [GROUP_LABEL]: name },
-        annotations: { [MEMBERS_ANNOTATION]: JSON.stringify(members) },
+        labels: { ...labels, [GROUP_LABEL]: name },
+        annotations: { ...annotations, [MEMBERS_ANNOTATION]: membership },
       },
       spec: {
+        ...before?.spec,
         holderIdentity: identity,
         leaseDurationSeconds: leaseSeconds(leaseDuration),
         renewTime: microTimestamp(clock.wallTime()),

@@ -153,7 +153,11 @@ export class Sharding extends RenewedLease<ShardingDeps>
     sentAt: number,
     signal: AbortSignal,
   ): Promise<void> {
-    if (this.#recovering) return;
+    if (this.#recovering) {
+      throw new Error(
+        "Cannot join the shard group again: runs from before the loss of the lease have not ended",
+      );
+    }
     const { store, clock, log, onAcquire, identity } = this.deps;
     const before = this.#state;
     const changes = this.#released && before.nextMembers !== undefined;

@@ -62,6 +62,7 @@ async function why(
     health: () => ({ ready: true }),
     metrics: () => "",
     inspect: () => ({}),
+    failed() {},
     why(name) {
       asked.push(name);
       return histories;

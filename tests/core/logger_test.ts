@@ -1,6 +1,74 @@
 import assert from "node:assert/strict";
+import { access } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { jsonLogger, type Logger, type LogLevel } from "../../core/logger.ts";
+import {
+  jsonLogger,
+  type Logger,
+  type LogLevel,
+  lostLogLines,
+} from "../../core/logger.ts";
+import { runCommand } from "../support/child_process.ts";
+import { runtimeCommand } from "../support/program.ts";
+
+const PROGRAM = fileURLToPath(new URL("logging_program.ts", import.meta.url));
+
+/** Runs the program with its standard error redirected by a shell. */
+async function logTo(
+  redirection: string,
+  limit: number,
+): Promise<{ readonly written: number; readonly lost: number }> {
+  const { code, stdout, stderr } = await runCommand([
+    "sh",
+    "-c",
+    redirection,
+    "sh",
+    ...runtimeCommand(),
+    PROGRAM,
+    String(limit),
+  ]);
+  assert.equal(code, 0, stderr);
+  assert.notEqual(stdout, "", "the process has not ended before its work");
+  return JSON.parse(stdout);
+}
+
+test("jsonLogger survives a full disk, and counts the lines that are lost", async () => {
+  const isMissing = await access("/dev/full").then(() => false, () => true);
+  if (isMissing) return; // Only Linux has a disk that is always full.
+  const { written, lost } = await logTo('exec "$@" 2>/dev/full', 100);
+  assert.equal(written, 11);
+  assert.equal(lost, 11);
+});
+
+test("jsonLogger survives a reader that goes away, and counts what is lost", async () => {
+  const { written, lost } = await logTo(
+    'exec 3>&1; { "$@" 2>&1 1>&3 3>&-; } | true',
+    1_000,
+  );
+  assert.ok(lost >= 11 && lost <= written, `${lost} of ${written}`);
+});
+
+test("jsonLogger loses no line that can be written to standard error", async () => {
+  const { written, lost } = await logTo('exec "$@" 2>/dev/null', 50);
+  assert.deepEqual({ written, lost }, { written: 60, lost: 0 });
+  const { stderr } = await runCommand([...runtimeCommand(), PROGRAM, "5"]);
+  const lines = stderr.trimEnd().split("\n").filter((line) =>
+    line.startsWith("{")
+  );
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).number),
+    Array.from({ length: 15 }, (_, index) => index + 1),
+  );
+});
+
+test("jsonLogger catches what an async function rejects, and counts it", async () => {
+  const before = lostLogLines();
+  const write = () => Promise.reject(new Error("The disk is full"));
+  jsonLogger({ write: write as never }).info("Lost");
+  await Promise.resolve();
+  await Promise.resolve();
+  assert.equal(lostLogLines(), before + 1);
+});
 
 function withLines(
   options: Parameters<typeof jsonLogger>[0] = {},

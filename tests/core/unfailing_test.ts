@@ -19,9 +19,10 @@ const throwingLogger: Logger = {
 };
 
 const throwingMetrics: Metrics = {
-  counter: () => ({ add: fail }),
+  counter: () => ({ add: fail, remove: fail }),
+  observableGauge() {},
   gauge: () => ({ set: fail, add: fail, remove: fail }),
-  histogram: () => ({ observe: fail }),
+  histogram: () => ({ observe: fail, remove: fail }),
 };
 
 test("unfailingLogger passes lines on and drops what cannot be written", () => {

@@ -17,6 +17,7 @@ const probes = new ProbeServer({
   health: () => ({ ready: true }),
   why: () => [],
   inspect: () => ({}),
+  failed() {},
   metrics: () => "",
 });
 await probes.start(

@@ -309,3 +309,38 @@ scenario(
     );
   },
 );
+
+scenario(
+  "A leader that stops leads until its last run has ended, and says so",
+  async (fixture) => {
+    for (const leaderElection of [undefined, { name: "lock", identity: "a" }]) {
+      const operator = fixture.operator({ leaderElection });
+      const held = Promise.withResolvers<void>();
+      let runs = 0;
+      operator.register(Gadget, {
+        async reconcile() {
+          runs++;
+          await held.promise;
+        },
+      });
+      await fixture.start(operator);
+      await fixture.create("x");
+      await fixture.until(() => runs === 1);
+      assert.equal(operator.health().leading, true);
+      const stopped = operator.stop();
+      await fixture.settle();
+      const health = operator.health();
+      assert.deepEqual([health.ready, health.leading], [false, true]);
+      if (leaderElection !== undefined) {
+        assert.equal(health.lease?.held, true);
+        const key = { namespace: "default", name: "lock" };
+        const lease = await fixture.client.get(Lease, key);
+        assert.equal(lease.spec?.holderIdentity, "a");
+      }
+      held.resolve();
+      await fixture.done(stopped);
+      assert.equal(operator.health().leading, false);
+      await fixture.remove("x");
+    }
+  },
+);

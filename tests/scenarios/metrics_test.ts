@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { Client } from "../../core/client/client.ts";
+import type {
+  Gauge,
+  MetricOptions,
+  Metrics,
+  Observation,
+} from "../../core/metrics.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
@@ -140,6 +147,118 @@ test("Panels of the dashboard do not overlap, and each has a title and a query",
     }
   }
 });
+
+/**
+ * Metrics that collect when they are asked, as those of other libraries do, and
+ * refuse labels that were not declared.
+ */
+class DeclaredMetrics implements Metrics {
+  readonly #series: Map<string, Map<string, number>> = new Map();
+  readonly #observed: (() => void)[] = [];
+
+  counter(options: MetricOptions): Gauge {
+    return this.gauge(options);
+  }
+
+  gauge({ name, labels: declared = [] }: MetricOptions): Gauge {
+    const values = this.#series.get(name) ?? new Map<string, number>();
+    this.#series.set(name, values);
+    const seriesOf = (labels: object = {}) => {
+      assert.deepEqual(Object.keys(labels).sort(), [...declared].sort(), name);
+      return JSON.stringify(labels);
+    };
+    return {
+      set: (value, labels) => values.set(seriesOf(labels), value),
+      add(value, labels) {
+        const series = seriesOf(labels);
+        values.set(series, value + (values.get(series) ?? 0));
+      },
+      remove: (labels) => values.delete(seriesOf(labels)),
+    };
+  }
+
+  observableGauge(
+    options: MetricOptions,
+    observe: () => Iterable<Observation>,
+  ): void {
+    const gauge = this.gauge(options);
+    this.#observed.push(() => {
+      this.#series.get(options.name)?.clear();
+      for (const { value, labels } of observe()) gauge.set(value, labels);
+    });
+  }
+
+  histogram(options: MetricOptions) {
+    const { add, remove } = this.gauge(options);
+    return { observe: add, remove };
+  }
+
+  /** Values of a metric by their labels, as they are now. */
+  collect(name: string): Record<string, number> {
+    for (const observe of this.#observed) observe();
+    return Object.fromEntries(this.#series.get(name) ?? []);
+  }
+}
+
+scenario(
+  "Metrics of an adapter get each gauge when they are collected, with declared labels",
+  async (fixture) => {
+    const metrics = new DeclaredMetrics();
+    const failed: unknown[] = [];
+    // Without the wrapper that hides what an adapter refuses.
+    const strict = (metric: object) =>
+      new Proxy(metric, {
+        get: (target, method) => (...args: unknown[]) => {
+          try {
+            return Reflect.get(target, method).apply(target, args);
+          } catch (error) {
+            failed.push(error);
+          }
+        },
+      });
+    const operator = fixture.operator({
+      client: new Client({ transport: fixture.transport }, {
+        clock: fixture.clock,
+        metrics,
+      }),
+      leaderElection: { name: "lock", namespace: "default" },
+      metrics: {
+        counter: (options) => strict(metrics.counter(options)) as Gauge,
+        gauge: (options) => strict(metrics.gauge(options)) as Gauge,
+        observableGauge: (options, observe) =>
+          metrics.observableGauge(options, observe),
+        histogram: (options) =>
+          strict(metrics.histogram(options)) as ReturnType<
+            Metrics["histogram"]
+          >,
+      },
+    });
+    operator.register(Gadget, {
+      reconcile() {
+        throw new Error("As asked");
+      },
+    }, { sources: [watch(ConfigMap)] });
+    await fixture.start(operator);
+    const of = '{"controller":"gadget"}';
+    await fixture.create("a");
+    await fixture.until(() =>
+      metrics.collect("coracle_failing_objects")[of] === 1
+    );
+    await fixture.advance(5_000);
+    const value = (name: string) => metrics.collect(name)[of];
+    assert.ok(value("coracle_oldest_failure_seconds")! >= 5);
+    assert.equal(value("coracle_controller_active"), 1);
+    assert.equal(value("coracle_controller_healthy"), 1);
+    assert.equal(value("coracle_primaries"), 1);
+    assert.deepEqual(metrics.collect("coracle_lease_held"), {
+      '{"lease":"default/lock"}': 1,
+    });
+    assert.ok(metrics.collect("coracle_cache_used_bytes")["{}"]! > 0);
+    await fixture.done(operator.unregister("gadget"));
+    assert.deepEqual(metrics.collect("coracle_failing_objects"), {});
+    assert.deepEqual(failed, []);
+  },
+);
 
 scenario(
   "The gauges of a controller end and begin again with it",

@@ -3,7 +3,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
-import { textWithCause } from "../../core/error_text.ts";
+import { shortText, textWithCause } from "../../core/error_text.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
 /** Receiver of notifications, usually outside the cluster. */
@@ -204,7 +204,7 @@ export class WebhookNotifier implements Notifier {
         resourceVersion,
       },
       ...notification,
-      message: notification.message.slice(0, MAX_MESSAGE_LENGTH),
+      message: shortText(notification.message, MAX_MESSAGE_LENGTH),
       timestamp: timestamp(clock.wallTime()),
       metadata: Object.fromEntries(meant),
       reportingController: controller,

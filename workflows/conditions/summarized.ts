@@ -10,6 +10,7 @@
  * @module
  */
 
+import { immediate } from "../../core/callback.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import {
@@ -280,7 +281,9 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   async reconcile(
     steps: readonly Step<P>[],
   ): Promise<ReconcileResult<never, never>> {
-    const suspended = this.#definition.suspended?.(this.object) ?? false;
+    const suspended =
+      immediate(this.#definition.suspended?.(this.object), "suspended()") ??
+        false;
     if (suspended) this.remove(RECONCILING);
     try {
       if (suspended || this.#begin()) await this.#status.write(this.object);

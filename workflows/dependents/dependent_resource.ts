@@ -28,7 +28,7 @@ import type {
   WatchSource,
   WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
-import { isPromise } from "../../core/tracing.ts";
+import { immediate, isPromise } from "../../core/callback.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./field_match.ts";
 import { UpdateLoops } from "./update_loop.ts";
@@ -267,7 +267,7 @@ export class DependentResource<
         if (actual === undefined) throw error;
       }
     }
-    const decided = matches?.(intent, actual);
+    const decided = immediate(matches?.(intent, actual), "matches()");
     const field = decided === undefined
       ? memory.difference({ ...match, actual })
       : decided

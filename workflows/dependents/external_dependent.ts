@@ -1,3 +1,4 @@
+import { immediate } from "../../core/callback.ts";
 import type { DeepPartial, KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,
@@ -163,7 +164,7 @@ export function externalDependent<P extends KubernetesObject, D, R = D>(
       const found = actual.filter((resource) =>
         select === undefined
           ? state === undefined || state.id(resource) === id
-          : select(resource, { primary, id })
+          : immediate(select(resource, { primary, id }), "select()")
       );
       if (found.length > 1) {
         throw new RangeError(
@@ -341,7 +342,9 @@ function externalResources<P extends KubernetesObject, D, R>(
     const isNew = actual === undefined;
     // `select` and `key` find what a run created that could not store the id.
     if (!isNew) await storeId(context, actual);
-    if (!isNew && (update === undefined || matches(wanted, actual))) {
+    const isEqual = (actual: R) =>
+      immediate(matches(wanted, actual), "matches()");
+    if (!isNew && (update === undefined || isEqual(actual))) {
       return { operation: "none", resource: actual };
     }
     try {

@@ -21,7 +21,7 @@ import {
   WatchingSource,
   type WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
-import { isPromise } from "../../core/tracing.ts";
+import { isPromise } from "../../core/callback.ts";
 import {
   attemptAll,
   BULK_CONCURRENCY,

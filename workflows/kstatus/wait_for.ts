@@ -1,3 +1,4 @@
+import { immediate } from "../../core/callback.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { type Kind, parseApiVersion } from "../../core/api/kind.ts";
@@ -395,7 +396,8 @@ class ObjectWait {
     if (this.#stopped || jsonEquals(member.status, status)) return;
     member.status = status;
     try {
-      this.#options.onChange?.({ reference: member.reference, status });
+      const waited = { reference: member.reference, status };
+      immediate(this.#options.onChange?.(waited), "onChange()");
     } catch (error) {
       this.#end.reject(error);
     }

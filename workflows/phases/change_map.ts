@@ -1,3 +1,4 @@
+import { immediate } from "../../core/callback.ts";
 import {
   checkOption,
   checkOptions,
@@ -147,7 +148,7 @@ function changeOf(
 ): ChangeType {
   const rule = ruleOf(rules, field.path) ?? "upgrade";
   if (typeof rule === "string") return rule;
-  if (rule.when?.(spec) === false) return "upgrade";
+  if (immediate(rule.when?.(spec), "when()") === false) return "upgrade";
   return rule.ignoreNull && (field.after ?? null) === null
     ? "none"
     : rule.change;

@@ -1,3 +1,4 @@
+import { attempt, immediate } from "../../core/callback.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import type { Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
@@ -96,7 +97,7 @@ export class ExclusiveStatus<P extends WithStatus> {
     }
     if (jsonEquals(object.status ?? null, ours ?? null)) return false;
     const { succeeds = () => true } = this.#options;
-    if (succeeds(object.status, ours)) {
+    if (immediate(succeeds(object.status, ours), "succeeds()")) {
       this.#remember(object);
       return false;
     }
@@ -154,11 +155,8 @@ export class ExclusiveStatus<P extends WithStatus> {
       }
     }
     this.#remember(object);
-    try {
-      this.#options.onChange?.(object, previous);
-    } catch {
-      // See ExclusiveStatusOptions.onChange.
-    }
+    // See ExclusiveStatusOptions.onChange.
+    attempt(() => this.#options.onChange?.(object, previous));
     return true;
   }
 

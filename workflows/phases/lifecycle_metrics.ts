@@ -77,15 +77,18 @@ export class LifecycleMetrics {
     this.#objects = metrics.gauge({
       name: "coracle_lifecycle_objects",
       help: "Objects by lifecycle state.",
+      labels: ["kind", "namespace", "state"],
     });
     this.#states = metrics.histogram({
       name: "coracle_lifecycle_state_seconds",
       help: "Time that objects were in a lifecycle state, in seconds.",
+      labels: ["kind", "namespace", "state"],
       buckets: BUCKETS,
     });
     this.#transitions = metrics.histogram({
       name: "coracle_lifecycle_transition_seconds",
       help: "Duration of transitions between lifecycle states, in seconds.",
+      labels: ["kind", "namespace", "transition"],
       buckets: BUCKETS,
     });
   }

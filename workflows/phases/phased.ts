@@ -10,6 +10,7 @@
  * @module
  */
 
+import { attempt, immediate } from "../../core/callback.ts";
 import { milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOptions } from "../../core/api/options.ts";
@@ -293,7 +294,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
     const lifecycle = lifecycleOf(object);
     const { generation } = object.metadata;
     const idle = lifecycle === "Created" && error === undefined &&
-      this.#definition.suspended?.(object.spec);
+      immediate(this.#definition.suspended?.(object.spec), "suspended()");
     const shown = idle ? "Suspended" : lifecycle;
     const isEnded = FINAL_STATES.includes(shown) && pending === undefined;
     if (isEnded || error?.stalled) status.observedGeneration = generation;
@@ -334,11 +335,8 @@ function eventsWithListener<P extends PhasedObject>(
     (reason, message, options) => {
       events[name](reason, message, options);
       const type = name === "normal" ? "Normal" : "Warning";
-      try {
-        listener(object, { type, reason, message });
-      } catch {
-        // See PhasedDefinition.onEvent.
-      }
+      // See PhasedDefinition.onEvent.
+      attempt(() => listener(object, { type, reason, message }));
     };
   return { normal: emit("normal"), warning: emit("warning") };
 }

@@ -1,3 +1,4 @@
+import { immediate } from "../../core/callback.ts";
 import { milliseconds } from "../../core/api/duration.ts";
 import type { Clock } from "../../core/clock.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
@@ -80,7 +81,8 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     const { phase, running, target } = log;
     if (
       (phase === "Deployed" || phase === "RolledBack") && running === false &&
-      target !== undefined && !definition.suspended?.(target.spec)
+      target !== undefined &&
+      !immediate(definition.suspended?.(target.spec), "suspended()")
     ) {
       // Only a spec that asks for nothing to run is in effect without a deployment.
       delete log.running;
@@ -165,7 +167,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     if (!status.running || deployed === undefined) return;
     const observed = await this.#definition.observe(this.#run, deployed.spec);
     this.#running = { observed, deployed: deployed.spec };
-    this.#stable = this.#definition.stable(observed);
+    this.#stable = immediate(this.#definition.stable(observed), "stable()");
     const failure = this.#definition.failed?.(observed);
     if (failure !== undefined) this.#failure = { ...failure, stalled: true };
     this.#log.recordObservation(this.#stable === true && failure === undefined);
@@ -216,7 +218,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
       return await this.#definition.isDeployed(this.#run, attempt);
     }
     const observed = await this.#definition.observe(this.#run, spec);
-    return this.#definition.stable(observed) === true;
+    return immediate(this.#definition.stable(observed), "stable()") === true;
   }
 
   /** Writes the repaired write-ahead log, with which the next run continues. */
@@ -454,7 +456,8 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   }
 
   #isSuspendedSpec(): boolean {
-    return this.#definition.suspended?.(this.#desired.spec) ?? false;
+    const { suspended } = this.#definition;
+    return immediate(suspended?.(this.#desired.spec), "suspended()") ?? false;
   }
 
   #isStableSpec(): boolean {
@@ -511,10 +514,12 @@ async function isRollbackDue<P extends PhasedObject>(
   if (
     options === undefined || phase !== "Deployed" || !running ||
     target === undefined || stable === undefined ||
-    sameChoice(stable, target) || suspended?.(stable.spec)
+    sameChoice(stable, target) ||
+    immediate(suspended?.(stable.spec), "suspended()")
   ) return false;
   const { after = "5m", accepts, safe } = options;
   return now - since > milliseconds(after, "rollback.after") &&
-    (accepts?.(stable.spec, target.spec) ?? true) &&
+    (immediate(accepts?.(stable.spec, target.spec), "rollback.accepts()") ??
+      true) &&
     (await safe?.(run) ?? true);
 }

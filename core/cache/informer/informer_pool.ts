@@ -57,7 +57,10 @@ const ACQUIRE_RULES: OptionRules<AcquireOptions> = {
 interface PoolEntry {
   /** Informer; the key of the entry determines the type of its objects. */
   readonly informer: NamespaceInformer<KubernetesObject>;
+  /** Number of leases that were not closed, whose reads need the store. */
   leases: number;
+  /** Number of leases that were not stopped, which need the watch. */
+  watching: number;
 }
 
 /**
@@ -205,20 +208,29 @@ export class InformerPool {
       entry = {
         informer: created as NamespaceInformer<KubernetesObject>,
         leases: 0,
+        watching: 0,
       };
       this.#entries.set(identity, entry);
     }
     const shared = entry;
     shared.leases++;
-    let ended: Promise<void> | undefined;
-    const release = async () => {
-      if (--shared.leases > 0) return;
+    shared.watching++;
+    let stopped: Promise<void> | undefined;
+    let closed: Promise<void> | undefined;
+    const endWatch = async () => {
+      if (--shared.watching > 0) return;
       this.#entries.delete(identity);
-      await this.#end(shared.informer.close());
+      await this.#end(shared.informer.stop());
     };
-    const end = () => ended ??= release();
+    const stop = () => stopped ??= endWatch();
+    const endLease = async () => {
+      const ended = stop();
+      if (--shared.leases === 0) await this.#end(shared.informer.close());
+      await ended;
+    };
+    const close = () => closed ??= endLease();
     const informer = shared.informer as unknown as NamespaceInformer<T>;
-    return { informer, stop: end, close: end };
+    return { informer, stop, close };
   }
 
   #end(stopping: Promise<void>): Promise<void> {

@@ -1,3 +1,4 @@
+import { immediate } from "../../callback.ts";
 import { checkOptions, type OptionRule } from "../../api/options.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
@@ -117,7 +118,7 @@ export class ObjectIndexes<T extends KubernetesObject> {
       if (parts.only !== undefined && parts.only !== name) continue;
       try {
         const values = "byFunction" in definition
-          ? definition.byFunction(parts.object())
+          ? immediate(definition.byFunction(parts.object()), "byFunction")
           : valuesOf(definition, parts.header);
         postings.set(slot, values);
       } catch (error) {

@@ -77,11 +77,16 @@ export class InformerMetrics {
       updated: labelled("updated"),
       deleted: labelled("deleted"),
     };
-    const counter = (name: string, help: string) =>
-      metrics.counter({ name: `coracle_informer_${name}_total`, help });
+    const counter = (name: string, help: string, ...labels: string[]) =>
+      metrics.counter({
+        name: `coracle_informer_${name}_total`,
+        help,
+        labels: ["kind", ...labels],
+      });
     this.#events = counter(
       "events",
       "Changes of cached objects, by kind and type.",
+      "type",
     );
     this.#relists = counter(
       "relists",
@@ -90,19 +95,23 @@ export class InformerMetrics {
     this.#errors = counter(
       "errors",
       "Failed lists and watches, by kind and reason.",
+      "reason",
     );
     this.#handlerErrors = counter(
       "handler_errors",
       "Exceptions that event handlers threw, by kind and handler.",
+      "handler",
     );
     this.#watchAge = metrics.histogram({
       name: "coracle_informer_watch_age_seconds",
       help: "How long watches lived until they ended, by kind.",
+      labels: ["kind"],
       buckets: WATCH_AGE_BUCKETS,
     });
     this.#objects = metrics.gauge({
       name: "coracle_informer_objects",
       help: "Objects in the cache, by kind.",
+      labels: ["kind"],
     });
   }
 

@@ -4,7 +4,8 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { typeText } from "../../api/options.ts";
 import { mutableCopy } from "../../json/prune.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
-import { inSpan, isPromise, spanFailed, type Tracer } from "../../tracing.ts";
+import { isPromise } from "../../callback.ts";
+import { inSpan, spanFailed, type Tracer } from "../../tracing.ts";
 import { causeText } from "../cause.ts";
 import { hasFinalizer } from "../finalizer.ts";
 import type { ManagedWorkflow } from "../managed_workflow.ts";
@@ -322,32 +323,33 @@ export class Dispatcher<P extends KubernetesObject> {
       log.error("onError has thrown", { object: run.key, error: second });
       return failure(error);
     }
-    const handled = run.deleted || await this.#wroteError(active, result);
+    if (!run.deleted) await this.#writeError(active, result);
     const { delay } = result;
     const final = !result.retry || delay !== undefined;
-    return { end: { type: "failed", final, delay }, error, handled };
+    return { end: { type: "failed", final, delay }, error };
   }
 
-  /** Writes the result of `onError`; false if that fails, which is logged. */
-  async #wroteError(
+  /** Writes the result of `onError`; a failure is logged. */
+  async #writeError(
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { writer, runDeps: { log } } = this.#deps;
     try {
       // After a timeout, the aborted signal of the run would end this write.
       const signal = run.aborted === undefined ? run.signal : NEVER;
       const written = { primary, result, signal, succeeded: false };
       await this.#phase("write", () => writer.write(context, written));
-      return true;
     } catch (error) {
-      const superseded = run.hasNewEvent();
-      const level = superseded ? "debug" : run.retry.last ? "error" : "warn";
+      const level = run.hasNewEvent()
+        ? "debug"
+        : run.retry.last
+        ? "error"
+        : "warn";
       log[level]("Cannot write the status of a failed run", {
         object: run.key,
         error,
       });
-      return superseded;
     }
   }
 

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { immediate } from "../../callback.ts";
 import type { Limiter } from "../../queue/window_limiter.ts";
 import {
   exponentialBackoff,
@@ -41,7 +42,7 @@ function checked(
   what: string,
 ): number | undefined {
   try {
-    const value = call();
+    const value = immediate(call(), "a function that plans runs");
     if (value >= 0) return value;
     throw new RangeError(
       `Cannot ${what}: it must be a number of milliseconds from 0: received ${value}`,

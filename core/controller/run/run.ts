@@ -278,8 +278,6 @@ export interface RunResult {
   readonly end: RunEnd;
   /** Error of a failed run. */
   readonly error?: unknown;
-  /** Whether `onError` has handled the error. */
-  readonly handled?: boolean | undefined;
 }
 
 /** Key of the writes that are alike, without their contents. */

@@ -49,7 +49,8 @@ import { mutableCopy, prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
-import { isPromise, spanFields } from "../../tracing.ts";
+import { isPromise } from "../../callback.ts";
+import { spanFields } from "../../tracing.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
 import type { RunCause } from "../cause.ts";
 import type {

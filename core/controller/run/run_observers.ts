@@ -10,7 +10,11 @@ import { durationText } from "../../api/duration.ts";
 import type { ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { Clock, Timer } from "../../clock.ts";
-import { messageWithCause, textWithCause } from "../../error_text.ts";
+import {
+  messageWithCause,
+  shortText,
+  textWithCause,
+} from "../../error_text.ts";
 import { type Logger, type LogLevel, unfailingLogger } from "../../logger.ts";
 import type {
   Counter,
@@ -51,7 +55,7 @@ export interface RunReporterDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Log level of successful runs, and of failures that `onError` has handled. */
+  /** Log level of successful runs. */
   readonly successLevel: LogLevel;
 }
 
@@ -88,32 +92,39 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     this.#duration = metrics.histogram({
       name: "coracle_reconciliation_duration_seconds",
       help: "Duration of runs.",
+      labels: ["controller"],
       buckets: BUCKETS,
     });
     this.#waited = metrics.histogram({
       name: "coracle_queue_wait_seconds",
       help: "Time in the queue of objects that were ready to run.",
+      labels: ["controller"],
       buckets: BUCKETS,
     });
     this.#ended = metrics.counter({
       name: "coracle_reconciliations_total",
       help: "Runs that ended, by result: success, failure or aborted.",
+      labels: ["controller", "result"],
     });
     this.#caused = metrics.counter({
       name: "coracle_reconciliation_causes_total",
       help: "Runs that began, by cause.",
+      labels: ["controller", "cause"],
     });
     this.#events = metrics.counter({
       name: "coracle_reconciliation_events_total",
       help: "Events that were answered by runs; one run may answer many.",
+      labels: ["controller"],
     });
     this.#retries = metrics.counter({
       name: "coracle_reconciliation_retries_total",
       help: "Runs that were retries.",
+      labels: ["controller"],
     });
     this.#exhausted = metrics.counter({
       name: "coracle_retries_exhausted",
       help: "Series of failures that have used up all retries.",
+      labels: ["controller"],
     });
     this.#exhausted.add(0, this.#labels); // An alert sees no growth of a new series.
   }
@@ -139,7 +150,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
 
   ended(
     run: Run<P>,
-    { end, error, handled }: RunResult,
+    { end, error }: RunResult,
     plan: RunPlan | undefined,
   ): void {
     const duration = this.#deps.clock.now() - run.startedAt;
@@ -174,17 +185,11 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     } else if (plan === undefined) {
       log.info("Run aborted", { ...fields, because: run.aborted, error });
     } else {
-      const level = plan.alarm
-        ? "error"
-        : isConflict(error)
-        ? "info"
-        : handled
-        ? successLevel
-        : "warn";
+      const level = plan.alarm ? "error" : isConflict(error) ? "info" : "warn";
       log[level](FAILURES[plan.failure ?? "final"], {
         ...fields,
+        attempt: run.retry.attempt + 1,
         ...(plan.failure === "retry" && {
-          attempt: plan.state.attempt,
           retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
         }),
         // A field that is undefined would be left out of the line.
@@ -354,7 +359,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
-        : textWithCause(error).slice(0, MAX_ERROR_LENGTH),
+        : shortText(textWithCause(error), MAX_ERROR_LENGTH),
       next: plan?.failure === "event"
         ? "event"
         : rescheduleAt < timerAt

@@ -261,6 +261,7 @@ export class WriteObserver {
     this.#loops = metrics.counter({
       name: "coracle_write_loops_total",
       help: "Writes that repeated an earlier one that did not last.",
+      labels: ["controller"],
     });
     this.#loops.add(0, this.#labels); // An alert sees no growth of a new series.
   }

@@ -1,3 +1,4 @@
+import { immediate } from "../../callback.ts";
 import { type Kind, parseApiVersion } from "../../api/kind.ts";
 import type { KubernetesObject, OwnerReference } from "../../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
@@ -263,7 +264,7 @@ export function byFunction<
  * @throws {TypeError} If it returned another value.
  */
 export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
-  const given: unknown = keys;
+  const given: unknown = immediate(keys, "a function that maps to primaries");
   if (typeof given !== "object" || !(Symbol.iterator in (given ?? {}))) {
     throw new TypeError(
       `Cannot map to primaries: the function must return a list of keys: received ${

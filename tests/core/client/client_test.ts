@@ -681,8 +681,8 @@ test("Client works although its logger and its metrics fail", async () => {
     logger: { ...silentLogger, warn: fail },
     metrics: {
       ...noMetrics,
-      counter: () => ({ add: fail }),
-      histogram: () => ({ observe: fail }),
+      counter: () => ({ add: fail, remove: fail }),
+      histogram: () => ({ observe: fail, remove: fail }),
     },
   });
   // A read would be repeated, and the second time there is nothing to log.

@@ -555,8 +555,12 @@ test("countRequests counts by verb and code, including failures", async () => {
     ...noMetrics,
     counter: () => ({
       add: (value: number, labels?: object) => counts.push([value, labels]),
+      remove() {},
     }),
-    histogram: () => ({ observe: (value: number) => durations.push(value) }),
+    histogram: () => ({
+      observe: (value: number) => durations.push(value),
+      remove() {},
+    }),
   };
   const { send } = through(countRequests(metrics, clock), async (_, count) => {
     if (count === 2) throw new Error("broken");

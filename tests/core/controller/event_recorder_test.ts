@@ -10,6 +10,9 @@ import {
 import type { Client } from "../../../core/client/client.ts";
 import { ConfigMap, Event } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
+import { noMetrics } from "../../../core/metrics.ts";
+import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+import { abortable } from "../../../core/signals.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const OBJECT: KubernetesObject = {
@@ -22,7 +25,10 @@ async function withRecorder(
     readonly clock: VirtualClock;
     readonly record: (
       message: string,
-      options?: EventOptions & { readonly uid?: string },
+      options?: EventOptions & {
+        readonly uid?: string;
+        readonly name?: string;
+      },
     ) => Promise<void>;
     readonly events: () => Promise<readonly Event[]>;
   }) => Promise<void>,
@@ -33,14 +39,16 @@ async function withRecorder(
     client: server.client,
     clock,
     log: silentLogger,
+    metrics: noMetrics,
     controller: "engines",
     instance: "replica-1",
   });
   try {
     await body({
       clock,
-      async record(message, { uid = "uid-1", ...options } = {}) {
-        const object = { metadata: { ...OBJECT.metadata, uid } };
+      async record(message, parts = {}) {
+        const { uid = "uid-1", name = "engine", ...options } = parts;
+        const object = { metadata: { ...OBJECT.metadata, uid, name } };
         const event = { type: "Warning", reason: "Overheated" } as const;
         recorder.record(object, ConfigMap, { ...event, message, options });
         await recorder.flush();
@@ -124,6 +132,7 @@ test("EventRecorder writes events that repeat before the write once, with a coun
     client: server.client,
     clock: new VirtualClock(),
     log: silentLogger,
+    metrics: noMetrics,
     controller: "engines",
     instance: "replica-1",
   });
@@ -172,6 +181,7 @@ test("EventRecorder keeps the first and last time of an event that waits [L41]",
     } as unknown as Client,
     clock,
     log: silentLogger,
+    metrics: noMetrics,
     controller: "engines",
     instance: "replica-1",
   });
@@ -205,6 +215,8 @@ test("EventRecorder keeps the first and last time of an event that waits [L41]",
 test("EventRecorder drops new events while 256 others wait, and counts known ones", async () => {
   const answer = Promise.withResolvers<undefined>();
   const created: (number | undefined)[] = [];
+  const metrics = new MetricsRegistry();
+  const warnings: string[] = [];
   const recorder = new EventRecorder({
     client: {
       find: () => answer.promise,
@@ -212,7 +224,8 @@ test("EventRecorder drops new events while 256 others wait, and counts known one
         Promise.resolve(created.push(count)),
     } as unknown as Client,
     clock: new VirtualClock(),
-    log: silentLogger,
+    log: { ...silentLogger, warn: (message) => warnings.push(message) },
+    metrics,
     controller: "engines",
     instance: "replica-1",
   });
@@ -223,6 +236,12 @@ test("EventRecorder drops new events while 256 others wait, and counts known one
       message: `${number} degrees`,
     });
   }
+  const dropped = (count: number) =>
+    metrics.text().includes(
+      `coracle_events_dropped_total{controller="engines"} ${count}\n`,
+    );
+  assert.ok(dropped(45), metrics.text());
+  assert.deepEqual(warnings, ["Events are dropped: too many wait"]);
   answer.resolve(undefined);
   await recorder.flush();
   assert.deepEqual(created, [2, ...Array(255).fill(1)]);
@@ -236,6 +255,7 @@ test("EventRecorder closes when the write that it gives up has ended", async () 
     client: { find: () => ended.promise } as unknown as Client,
     clock,
     log: silentLogger,
+    metrics: noMetrics,
     controller: "engines",
     instance: "replica-1",
   });
@@ -255,6 +275,11 @@ test("EventRecorder closes when the write that it gives up has ended", async () 
 
 test("EventRecorder drops an event that the server forbids, without failing [L41]", async () => {
   const warnings: string[] = [];
+  const metrics = new MetricsRegistry();
+  const dropped = (count: number) =>
+    metrics.text().includes(
+      `coracle_events_dropped_total{controller="engines"} ${count}\n`,
+    );
   const forbidden = new ApiError("Cannot create: the namespace ends", {
     status: 403,
     reason: "Forbidden",
@@ -266,9 +291,11 @@ test("EventRecorder drops an event that the server forbids, without failing [L41
     } as unknown as Client,
     clock: new VirtualClock(),
     log: { ...silentLogger, warn: (message) => warnings.push(message) },
+    metrics,
     controller: "engines",
     instance: "replica-1",
   });
+  assert.ok(dropped(0), "an alert sees no growth of a new series");
   recorder.record(OBJECT, ConfigMap, {
     type: "Normal",
     reason: "Started",
@@ -276,6 +303,7 @@ test("EventRecorder drops an event that the server forbids, without failing [L41
   });
   await recorder.flush();
   assert.deepEqual(warnings, ["Cannot write an Event"]);
+  assert.ok(dropped(1), metrics.text());
 });
 
 test("EventRecorder counts up an event that another replica creates meanwhile [L41]", async () => {
@@ -295,6 +323,7 @@ test("EventRecorder counts up an event that another replica creates meanwhile [L
     } as unknown as Client,
     clock: new VirtualClock(),
     log: silentLogger,
+    metrics: noMetrics,
     controller: "engines",
     instance: "replica-1",
   });
@@ -306,3 +335,49 @@ test("EventRecorder counts up an event that another replica creates meanwhile [L
   await recorder.flush();
   assert.deepEqual(patches, [2]);
 });
+
+test("EventRecorder counts the events that it has no time to write when it closes", async () => {
+  const clock = new VirtualClock();
+  const metrics = new MetricsRegistry();
+  const recorder = new EventRecorder({
+    client: {
+      find: (
+        _kind: unknown,
+        _key: unknown,
+        { signal }: { signal: AbortSignal },
+      ) => abortable(new Promise(() => {}), signal),
+    } as unknown as Client,
+    clock,
+    log: silentLogger,
+    metrics,
+    controller: "engines",
+    instance: "replica-1",
+  });
+  for (const message of ["one", "two", "three"]) {
+    const event = { type: "Normal", reason: "Hot", message } as const;
+    recorder.record(OBJECT, ConfigMap, event);
+  }
+  const closing = recorder.close();
+  await clock.advance(5_000);
+  await closing;
+  assert.match(metrics.text(), /events_dropped_total\{.*\} 3\n/);
+});
+
+test("EventRecorder cuts a long text between characters, and keeps a valid name", () =>
+  withRecorder(async ({ record, events }) => {
+    const families = "👨‍👩‍👧".repeat(200); // Each has eight code units.
+    await record(`x${families}`);
+    await record("short 👩‍🚀");
+    // A single character that is longer than the limit is cut within it.
+    await record(`e${"\u0301".repeat(2_000)}`);
+    const messages = (await events()).map(({ message }) => message).sort();
+    assert.deepEqual(messages, [
+      `e${"\u0301".repeat(1_023)}`,
+      "short 👩‍🚀",
+      `x${"👨‍👩‍👧".repeat(127)}`,
+    ]);
+    const name = `${"a".repeat(218)}-.b`;
+    await record("named", { name });
+    const named = (await events()).find(({ message }) => message === "named");
+    assert.match(named?.metadata.name ?? "", /^a{218}\.[0-9a-f]{32}$/);
+  }));

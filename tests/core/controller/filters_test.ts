@@ -154,3 +154,25 @@ test("allOf, anyOf and noneOf combine filters", () => {
   assert.deepEqual([1, 2, 11].map(anyOf(even, big)), [false, true, true]);
   assert.deepEqual([1, 2].map(noneOf(even)), [true, false]);
 });
+
+test("A filter that returns a promise is an error that names it", async () => {
+  const promised = () => Promise.reject(new Error("As asked")) as never;
+  for (
+    const [filters, type, name] of [
+      [{ event: promised }, "added", "filters.event"],
+      [{ generic: promised }, "updated", "filters.generic"],
+      [{ add: promised }, "added", "filters.add"],
+      [{ update: promised }, "updated", "filters.update"],
+      [{ delete: promised }, "deleted", "filters.delete"],
+      [{ generic: allOf(promised) }, "added", "a filter of allOf()"],
+      [{ generic: anyOf(promised) }, "added", "a filter of anyOf()"],
+      [{ generic: noneOf(promised) }, "added", "a filter of noneOf()"],
+    ] as const
+  ) {
+    assert.throws(() => accepts(filters, event(type)), {
+      message:
+        `Cannot use the result of ${name}: the function must not be async, since its result is used at once`,
+    });
+  }
+  await new Promise((resolve) => setImmediate(resolve)); // No rejection is left.
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import { fc } from "../../support/property.ts";
@@ -71,15 +72,56 @@ test("Leader election has client-go's defaults and rejects invalid options", () 
     elected({ name: "" }),
     /"name" must be a string that is not empty/,
   );
-  for (const name of ["Shop", "a_b", "a..b", "-a", "a".repeat(181)]) {
+  const shared = (sharding: LeaderElectionOptions) => () =>
+    operatorSettings({ sharding }, undefined);
+  for (const name of ["Shop", "a_b", "a..b", "-a"]) {
     const use = { name };
     assert.throws(elected(use), /"name" must be that of a Lease, .*received "/);
-    const shared = () => operatorSettings({ sharding: use }, undefined);
-    assert.throws(shared, /sharding: "name" must be that of a Lease/);
+    assert.throws(shared(use), /sharding: "name" must be that of a Lease/);
+    const member = { name: "shop", identity: name };
+    elected(member)();
+    if (name === "Shop") shared(member)(); // Becomes lower case.
+    else {assert.throws(
+        shared(member),
+        /sharding: "identity" must be that of a/,
+      );}
   }
   elected({ name: "shop.example.com" })();
   const misspelt = { name: "lock", leaseDuraton: "1s" };
   assert.throws(elected(misspelt), /did you mean "leaseDuration"/);
+});
+
+test("Names of Leases have the limits of the server, for sharding those of labels", async () => {
+  const server = await ApiServer.start({ port: false });
+  const create = async (name: string, label: string) => {
+    const labels = { group: label };
+    const metadata = { namespace: "default", name, labels };
+    await server.client.create(Lease, { metadata });
+  };
+  const elect = (name: string) =>
+    operatorSettings({ leaderElection: { name } }, undefined);
+  const share = (name: string, identity?: string) =>
+    operatorSettings({ sharding: { name, identity } }, undefined);
+  const text = (length: number) => "a".repeat(length);
+  try {
+    elect(text(253));
+    await create(text(253), "");
+    assert.throws(() => elect(text(254)), /"name" must be at most 253 char/);
+    await assert.rejects(create(text(254), ""));
+    share(text(63), text(63));
+    await create(`${text(63)}-${text(63)}-12345678`, text(63));
+    assert.throws(
+      () => share(text(64)),
+      /sharding: "name" must be at most 63 char/,
+    );
+    await assert.rejects(create("b", text(64)));
+    assert.throws(
+      () => share("shop", text(64)),
+      /sharding: "identity" must be at most 63 char/,
+    );
+  } finally {
+    await server.stop();
+  }
 });
 
 test("observe counts from the first observation of a record", () => {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { Client } from "../../../core/client/client.ts";
-import { type Lease, LeaseLock } from "../../../core/operator/lease_lock.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { Lease, LeaseLock } from "../../../core/operator/lease_lock.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
@@ -157,5 +159,52 @@ test("LeaseLock takes fields that somebody has damaged for absent", async () => 
     });
     await lock.acquire(found!, true, signal);
     assert.equal(sent[0]?.spec?.leaseTransitions, 0);
+  }
+});
+
+test("LeaseLock writes back what others have put into the metadata of a Lease", async () => {
+  const server = await ApiServer.start({ port: false });
+  const { client } = server;
+  // Owners that do not exist would have the Lease collected as garbage.
+  const owner = await client.create(ConfigMap, {
+    metadata: { namespace: "default", name: "owner" },
+  });
+  const foreign = {
+    labels: { "app.kubernetes.io/part-of": "shop" },
+    annotations: { "example.com/owner": "team-a" },
+    finalizers: ["example.com/keep"],
+    ownerReferences: [{
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      name: "owner",
+      uid: owner.metadata.uid!,
+    }],
+  };
+  await client.create(Lease, { metadata: { ...NAME, ...foreign } });
+  const lock = new LeaseLock({
+    client,
+    clock: new VirtualClock(),
+    ...NAME,
+    identity: "b",
+    leaseDuration: 1_500,
+  });
+  try {
+    const metadata = async () => {
+      const { labels, annotations, finalizers, ownerReferences } =
+        (await client.get(Lease, NAME)).metadata;
+      return { labels, annotations, finalizers, ownerReferences };
+    };
+    const taken = await lock.acquire((await lock.read(signal))!, true, signal);
+    assert.deepEqual(await metadata(), foreign, "taken");
+    const renewed = await lock.acquire(taken!, false, signal);
+    assert.deepEqual(await metadata(), foreign, "renewed");
+    // One that came since the last renewal is read before the release.
+    await client.patch(Lease, NAME, { metadata: { labels: { late: "yes" } } });
+    await lock.release(renewed!, signal);
+    const labels = { ...foreign.labels, late: "yes" };
+    assert.deepEqual(await metadata(), { ...foreign, labels }, "released");
+    assert.equal((await client.get(Lease, NAME)).spec?.holderIdentity, "");
+  } finally {
+    await server.stop();
   }
 });

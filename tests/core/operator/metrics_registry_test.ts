@@ -53,13 +53,11 @@ test("MetricsRegistry orders buckets by number, and needs no labels", () => {
   ]);
 });
 
-test("MetricsRegistry exports infinite values, and metrics that a collector creates", () => {
+test("MetricsRegistry exports infinite values", () => {
   const registry = new MetricsRegistry();
-  registry.onCollect(() => {
-    const gauge = registry.gauge({ name: "a", help: "A." });
-    gauge.set(Infinity, { to: "x" });
-    gauge.set(-Infinity, { to: "y" });
-  });
+  const gauge = registry.gauge({ name: "a", help: "A." });
+  gauge.set(Infinity, { to: "x" });
+  gauge.set(-Infinity, { to: "y" });
   assert.deepEqual(registry.text().split("\n").slice(2, -1), [
     'a{to="x"} +Inf',
     'a{to="y"} -Inf',
@@ -95,19 +93,65 @@ test("MetricsRegistry distinguishes labels that were changed by the caller", () 
   ]);
 });
 
-test("MetricsRegistry removes a series and calls collectors first", () => {
+test("MetricsRegistry removes a series of each type, which then begins anew", () => {
   const registry = new MetricsRegistry();
-  const gauge = registry.gauge({ name: "a", help: "A." });
+  const options = (name: string) => ({ name, help: "Any.", labels: ["to"] });
+  const counter = registry.counter(options("a"));
+  const gauge = registry.gauge(options("b"));
+  const histogram = registry.histogram({ ...options("c"), buckets: [1] });
   const labels = Object.freeze({ to: "x" });
-  const stop = registry.onCollect(() => gauge.set(7, labels));
-  for (let reads = 0; reads < 3; reads++) {
-    assert.match(registry.text(), /a\{to="x"\} 7/);
-  }
-  stop();
-  gauge.remove(labels);
-  assert.doesNotMatch(registry.text(), /to="x"/);
-  gauge.add(1, labels);
-  assert.match(registry.text(), /a\{to="x"\} 1/);
+  const count = () => {
+    counter.add(2, labels);
+    gauge.add(3, labels);
+    histogram.observe(4, labels);
+  };
+  const series = () =>
+    registry.text().split("\n").filter((line) => /^[abc].*to="x"/.test(line));
+  count();
+  const first = series();
+  assert.equal(first.length, 6);
+  count();
+  assert.notDeepEqual(series(), first);
+  for (const metric of [counter, gauge, histogram]) metric.remove(labels);
+  assert.deepEqual(series(), []);
+  count();
+  assert.deepEqual(series(), first);
+});
+
+test("MetricsRegistry reads observable gauges at each export, and keeps nothing", () => {
+  const registry = new MetricsRegistry();
+  const depth = { name: "depth", help: "Depth." };
+  const queues = new Map([["a", 1], ["b", 2]]);
+  registry.observableGauge(
+    depth,
+    () =>
+      Array.from(queues, ([queue, value]) => ({ value, labels: { queue } })),
+  );
+  registry.observableGauge(depth, () => {
+    throw new Error("As asked");
+  });
+  registry.observableGauge(depth, () => [{ value: queues.size }]);
+  const series = () =>
+    registry.text().split("\n").filter((line) => line.startsWith("depth"));
+  assert.deepEqual(series(), [
+    'depth{queue="a"} 1',
+    'depth{queue="b"} 2',
+    "depth 2",
+  ]);
+  queues.delete("a");
+  queues.set("b", 5);
+  assert.deepEqual(series(), ['depth{queue="b"} 5', "depth 1"]);
+  assert.match(registry.text(), /^# HELP depth Depth\.\n# TYPE depth gauge\n/);
+  assert.throws(() => registry.gauge(depth), /the name is taken by a gauge/);
+  registry.gauge({ name: "other", help: "Other." });
+  assert.throws(
+    () => registry.observableGauge({ name: "other", help: "" }, () => []),
+    /the name is taken by a gauge/,
+  );
+  assert.throws(
+    () => registry.observableGauge({ name: "x", help: "X." }, 5 as never),
+    /"observe" must be a function/,
+  );
 });
 
 test("MetricsRegistry removes a series by equal labels of any object", () => {
@@ -128,14 +172,4 @@ test("MetricsRegistry escapes the values of labels", () => {
   const counter = registry.counter({ name: "a_total", help: "All." });
   counter.add(1, { text: 'a\\b"c\nd' });
   assert.match(registry.text(), /^a_total\{text="a\\\\b\\"c\\nd"\} 1$/m);
-});
-
-test("MetricsRegistry forgets one collector, and calls the others", () => {
-  const registry = new MetricsRegistry();
-  const called: string[] = [];
-  const stop = registry.onCollect(() => called.push("first"));
-  registry.onCollect(() => called.push("second"));
-  stop();
-  registry.text();
-  assert.deepEqual(called, ["second"]);
 });

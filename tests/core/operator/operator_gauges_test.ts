@@ -3,11 +3,21 @@ import { test } from "node:test";
 import type { InformerPool } from "../../../core/cache/informer/informer_pool.ts";
 import type { ControllerHealth } from "../../../core/controller/controller.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { OperatorGauges } from "../../../core/operator/operator_gauges.ts";
+import {
+  addOperatorGauges,
+  type ObservedState,
+} from "../../../core/operator/operator_gauges.ts";
 
-test("OperatorGauges shows seconds, and the entries of all tiers in the index", () => {
+const NOTHING: ObservedState = {
+  controllers: [],
+  lease: undefined,
+  informers: undefined,
+};
+
+test("Gauges of an operator show seconds, and the entries of all tiers in the index", () => {
   const metrics = new MetricsRegistry();
-  const gauges = new OperatorGauges(metrics);
+  let state: ObservedState = NOTHING;
+  addOperatorGauges(metrics, () => state);
   const health = {
     name: "gadget",
     running: 1,
@@ -19,7 +29,15 @@ test("OperatorGauges shows seconds, and the entries of all tiers in the index", 
     oldestFailure: 7_500,
     ready: true,
     active: false,
+    healthy: true,
   } as ControllerHealth;
+  const lease = {
+    name: "default/lock",
+    held: true,
+    healthy: true,
+    failingFor: 2_500,
+    error: "Refused",
+  };
   const tier = (objects: number) => ({ objects, bytes: 100 * objects });
   const usage = {
     decoded: tier(1),
@@ -29,10 +47,14 @@ test("OperatorGauges shows seconds, and the entries of all tiers in the index", 
     index: 50,
   };
   const budget = { used: 8, allowed: 9, pressure: undefined };
-  gauges.set([health], {
-    usage: () => new Map([["v1 Gadget", usage]]),
-    budget,
-  } as unknown as InformerPool);
+  state = {
+    controllers: [health],
+    lease,
+    informers: {
+      usage: () => new Map([["v1 Gadget", usage]]),
+      budget,
+    } as unknown as InformerPool,
+  };
   const shown = () =>
     metrics.text().split("\n").filter((line) => /^coracle/.test(line));
   const of = '{controller="gadget"}';
@@ -49,6 +71,9 @@ test("OperatorGauges shows seconds, and the entries of all tiers in the index", 
       `coracle_oldest_failure_seconds${of} 7.5`,
       `coracle_controller_ready${of} 1`,
       `coracle_controller_active${of} 0`,
+      `coracle_controller_healthy${of} 1`,
+      'coracle_lease_held{lease="default/lock"} 1',
+      'coracle_lease_failing_seconds{lease="default/lock"} 2.5',
       `coracle_cache_objects${kind("decoded")} 1`,
       `coracle_cache_objects${kind("bytes")} 2`,
       `coracle_cache_objects${kind("compressed")} 3`,
@@ -62,29 +87,22 @@ test("OperatorGauges shows seconds, and the entries of all tiers in the index", 
   ) {
     assert.ok(all.includes(line), `${line}\n${all.join("\n")}`);
   }
-  gauges.set([], undefined);
-  assert.deepEqual(shown(), [
+  state = NOTHING;
+  assert.deepEqual(shown().filter((line) => !/log_lines/.test(line)), [
     "coracle_cache_budget_bytes 0",
     "coracle_cache_used_bytes 0",
   ]);
 });
 
-test("OperatorGauges measures the memory of the process, if its limit is known", () => {
+test("Gauges of an operator show the memory of the process, if its limit is known", () => {
   const metrics = new MetricsRegistry();
-  const gauges = new OperatorGauges(metrics);
-  const measured: number[] = [];
-  const pressure = {
-    used: 90,
-    limit: 100,
-    isHigh: false,
-    measure(cached: number) {
-      measured.push(cached);
-      this.isHigh = true;
-    },
-  };
+  const pressure = { used: 90, limit: 100, isHigh: true };
   const budget = { used: 8, allowed: 9, pressure };
-  gauges.set([], { usage: () => new Map(), budget } as object as InformerPool);
-  assert.deepEqual(measured, [8]);
+  const informers = { usage: () => new Map(), budget } as object;
+  addOperatorGauges(metrics, () => ({
+    ...NOTHING,
+    informers: informers as InformerPool,
+  }));
   const text = metrics.text();
   for (
     const line of [

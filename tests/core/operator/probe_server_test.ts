@@ -23,6 +23,7 @@ async function withProbes(
     health: () => ({ ready: true }),
     why: () => [{}],
     inspect: () => ({ state: "started" }),
+    failed() {},
     metrics: () => "",
     ...content,
   });
@@ -55,15 +56,21 @@ test("ProbeServer rejects an invalid request target and continues to serve", () 
     assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
   }));
 
-test("ProbeServer responds 500 if a check throws, and continues to serve", () =>
-  withProbes({
+test("ProbeServer responds 500 if a check throws, says so and continues to serve", () => {
+  const failures: string[] = [];
+  return withProbes({
     health() {
       throw new Error("As asked");
     },
+    failed: (error) => failures.push(String(error)),
   }, async (ask) => {
     assert.match(await ask(get("/readyz")), /^HTTP\/1.1 500 /);
-    assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
-  }));
+    assert.match(await ask(get("/metrics")), /^HTTP\/1.1 200 /);
+    assert.deepEqual(failures, ["Error: As asked"]);
+    assert.match(await ask(get("/healthz")), /^HTTP\/1.1 500 /);
+    assert.match(failures[1] ?? "", /of live\(\): the function must not be/);
+  }, { live: () => Promise.reject(new Error("As asked")) as never });
+});
 
 test("ProbeServer fails the liveness probe if the user's check fails", async () => {
   let alive = true;
@@ -193,6 +200,7 @@ function plainServer() {
     health: () => ({ ready: true }),
     why: () => [{}],
     inspect: () => ({ state: "started" }),
+    failed() {},
     metrics: () => "",
   });
   const start = async (port: number) => {

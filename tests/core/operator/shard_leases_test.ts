@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiServer } from "../../../apiserver/server.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
 import { Client } from "../../../core/client/client.ts";
 import {
@@ -82,6 +83,41 @@ test("ShardLeases writes nothing over a later write, and goes on after it", () =
     await assert.rejects(a.publish(["a"], signal), /Conflict|modified/);
     assert.deepEqual((await a.members(signal))[0]?.members, []);
     assert.equal(await a.publish(["a"], signal), true, "it has read it again");
+  }));
+
+test("ShardLeases writes back what others have put into its Lease", () =>
+  withGroup(async ({ a, client }) => {
+    await a.publish([], signal);
+    const { metadata: { uid } } = await client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "owner" },
+    });
+    const owner = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      name: "owner",
+      uid: uid!,
+    };
+    const foreign = {
+      labels: { team: "a" },
+      annotations: { "example.com/note": "kept" },
+      finalizers: ["example.com/keep"],
+      ownerReferences: [owner],
+    };
+    await client.patch(Lease, KEY, {
+      metadata: foreign,
+      spec: { leaseTransitions: 7 },
+    });
+    await assert.rejects(a.publish(["a"], signal), /Conflict|modified/);
+    for (const members of [["a"], ["a", "b"]]) {
+      assert.equal(await a.publish(members, signal), true);
+      assert.deepEqual((await a.members(signal))[0]?.members, members);
+      const { metadata, spec } = await client.get(Lease, KEY);
+      assert.equal(metadata.labels?.["team"], "a");
+      assert.equal(metadata.annotations?.["example.com/note"], "kept");
+      assert.deepEqual(metadata.finalizers, foreign.finalizers);
+      assert.deepEqual(metadata.ownerReferences, [owner]);
+      assert.equal(spec?.leaseTransitions, 7);
+    }
   }));
 
 test("ShardLeases removes a member only as it was read", () =>

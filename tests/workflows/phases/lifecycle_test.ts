@@ -76,6 +76,7 @@ test("LifecycleMetrics times transitions and states as Flink does [L44]", async 
   const metrics = new LifecycleMetrics({
     ...noMetrics,
     histogram: () => ({
+      remove() {},
       observe(seconds, { transition, state = "" } = {}) {
         if (transition === undefined) (states[state] ??= []).push(seconds);
         else (transitions[transition] ??= []).push(seconds);
@@ -194,6 +195,7 @@ test("LifecycleMetrics times a state from when a restarted operator first saw it
   const metrics = new LifecycleMetrics({
     ...noMetrics,
     histogram: () => ({
+      remove() {},
       observe(seconds, { transition, state = "" } = {}) {
         (seen[transition ?? state] ??= []).push(seconds);
       },

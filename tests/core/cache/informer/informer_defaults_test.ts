@@ -82,7 +82,7 @@ test("Informer goes on although its logger and its metrics fail", async () => {
     clock,
     random: () => 0,
     logger: { ...notingLogger(fail), error: fail },
-    metrics: { ...noMetrics, counter: () => ({ add: fail }) },
+    metrics: { ...noMetrics, counter: () => ({ add: fail, remove: fail }) },
   });
   const informer = new Informer(client, Widget).start();
   await clock.settle();

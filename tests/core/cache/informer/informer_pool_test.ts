@@ -271,6 +271,24 @@ test("InformerPool relists by the queue that it is given", async () => {
   }
 });
 
+test("A leased informer that is stopped still reads the last state", () =>
+  withPool(async ({ server, pool }) => {
+    server.put("default/a");
+    const first = pool.acquire(Widget);
+    const second = pool.acquire(Widget);
+    await Promise.all([first.informer.synced, second.informer.synced]);
+    await first.informer.stop();
+    assert.equal(pool.size, 1, "the other lease watches on");
+    await second.informer.stop();
+    assert.equal(pool.size, 0);
+    await first.release();
+    assert.deepEqual([...first.informer.keys()], []);
+    assert.equal(second.informer.get("default/a")?.metadata.name, "a");
+    assert.deepEqual([...second.informer.keys()], ["default/a"]);
+    await second.release();
+    assert.deepEqual([...second.informer.keys()], []);
+  }));
+
 test("InformerPool stops all informers, and leases no others", () =>
   withPool(async ({ server, pool }) => {
     const lease = pool.acquire(Widget);

@@ -6,7 +6,7 @@ import { noUpdate } from "../../../../core/controller/result.ts";
 import type { ShardAssignment } from "../../../../core/controller/shard.ts";
 import { Dispatcher } from "../../../../core/controller/run/dispatcher.ts";
 import { Run } from "../../../../core/controller/run/run.ts";
-import { silentLogger } from "../../../../core/logger.ts";
+import { leveledLogger } from "../../../../core/logger.ts";
 
 const GADGET: KubernetesObject = {
   metadata: { namespace: "default", name: "a" },
@@ -37,6 +37,7 @@ function dispatched(
   const { usesFinalizer = false, ...start } = parts;
   const writes: string[] = [];
   const signals: AbortSignal[] = [];
+  const logged: string[] = [];
   const dispatcher = new Dispatcher<KubernetesObject>({
     reconciler,
     workflow: undefined,
@@ -47,7 +48,9 @@ function dispatched(
     tracer: undefined,
     runDeps: {
       keptFinalizer: usesFinalizer ? "example.com/finalizer" : undefined,
-      log: silentLogger,
+      log: leveledLogger("debug", (level, message) => {
+        logged.push(`${level}: ${message}`);
+      }),
       primaries: { cache: { read } },
     } as never,
     writer: {
@@ -77,7 +80,7 @@ function dispatched(
     ...start,
   } as never);
   const result = Promise.resolve(dispatcher.dispatch(run));
-  return { run, writes, signals, result };
+  return { run, writes, signals, logged, result };
 }
 
 /** A run of an object that is read first, and how often it was reconciled. */
@@ -225,7 +228,6 @@ test("Dispatcher plans what onError returns: a delay, a retry or neither", async
     assert.deepEqual(await result, {
       end: { type: "failed", final, delay },
       error,
-      handled: true,
     });
   }
 });
@@ -277,14 +279,16 @@ test("Dispatcher writes the result of onError after a timeout, unlike after a st
   }
 });
 
-test("Dispatcher handles no failure whose status cannot be written, but for an event", async () => {
+test("Dispatcher warns of a status that cannot be written, unless an event came", async () => {
   for (const hasEvent of [false, true]) {
-    const { run, result } = dispatched({
+    const { run, result, logged } = dispatched({
       reconcile: () => Promise.reject(new Error("failed")),
       onError: () => noUpdate(),
     }, { failsToWrite: true, ...{ retry: { attempt: 0, last: false } } });
     run.hasNewEvent = () => hasEvent;
-    assert.equal((await result).handled, hasEvent);
+    assert.equal((await result).end.type, "failed");
+    const line = "Cannot write the status of a failed run";
+    assert.deepEqual(logged, [`${hasEvent ? "debug" : "warn"}: ${line}`]);
   }
 });
 

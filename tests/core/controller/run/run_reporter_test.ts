@@ -9,16 +9,13 @@ import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 /** Log levels and messages of a failed run that is retried. */
-function failedRun(
-  options: { readonly successLevel: LogLevel; readonly handled: boolean },
-): readonly string[] {
+function failedRun(successLevel: LogLevel): readonly string[] {
   const plan = { failure: "retry", state: { attempt: 1 }, timerAt: 2_000 };
   const result: RunResult = {
     end: { type: "failed", final: false },
     error: new Error("Not yet"),
-    handled: options.handled,
   };
-  return reported({}, result, plan as RunPlan, options.successLevel);
+  return reported({}, result, plan as RunPlan, successLevel);
 }
 
 /** Log levels, messages and hints of a run. */
@@ -39,34 +36,26 @@ function reported(
   const run = {
     key: "default/a",
     cause: { type: "modified", events: 1 },
+    retry: { attempt: 2, last: false },
     startedAt: 0,
     ...parts,
   };
   reporter.ended(run as unknown as Run<KubernetesObject>, result, plan);
   return lines.map((line) => {
-    const { level, message } = JSON.parse(line);
+    const { level, message, attempt } = JSON.parse(line);
+    const isFailure = message.startsWith("Run failed");
+    assert.equal(attempt, isFailure ? 3 : undefined, message);
     return `${level}: ${message}`;
   });
 }
 
-test("RunReporter logs a failure as a warning, unless onError has handled it", () => {
+test("RunReporter logs each failure as a warning, with the number of its run", () => {
   for (const successLevel of ["debug", "info"] as const) {
     assert.deepEqual(
-      failedRun({ successLevel, handled: false }),
+      failedRun(successLevel),
       ["warn: Run failed, it is retried"],
     );
   }
-  assert.deepEqual(
-    failedRun({ successLevel: "debug", handled: true }),
-    ["debug: Run failed, it is retried"],
-  );
-});
-
-test("RunReporter logs a handled failure at the level of successful runs", () => {
-  assert.deepEqual(
-    failedRun({ successLevel: "info", handled: true }),
-    ["info: Run failed, it is retried"],
-  );
 });
 
 const DONE: RunResult = { end: { type: "done" } };
