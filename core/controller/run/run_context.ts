@@ -44,6 +44,7 @@ import type {
   WriteOptions,
 } from "../../client/request_options.ts";
 import type { Answer } from "../../client/response.ts";
+import { retryOnConflict } from "../../client/retry_on_conflict.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
 import { mutableCopy, prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
@@ -154,9 +155,6 @@ const WRITES = [
   "addFinalizer",
   "removeFinalizer",
 ] as const;
-
-/** Maximum number of attempts of `ctx.modify` when others cause conflicts. */
-const MODIFY_ATTEMPTS = 10;
 
 /** Properties of a write that differ between the verbs. */
 interface Write<T extends KubernetesObject> {
@@ -610,36 +608,28 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { client } = this.#deps;
     const { signal = this.#run.signal } = options;
     const target = await this.#keyOf(kind, key);
-    for (let attempt = 1;; attempt++) {
-      const read = await client.find(kind, target, { signal });
-      if (read === undefined) return undefined;
-      const changed = mutableCopy(read);
-      const result: unknown = change(changed);
-      const isAsync = isPromise(result);
-      if (isAsync) result.then(undefined, () => {}); // Reported below.
-      const { metadata } = Object(result) as Partial<KubernetesObject>;
-      const isOther = metadata?.uid === read.metadata.uid && result !== changed;
-      if (isAsync || isOther) {
-        throw new TypeError(
-          `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
-            isAsync ? "a promise" : "another object"
-          }`,
-        );
-      }
-      if (!replacementChanges(read, changed, options.subresource)) {
-        // What it returns must be in the cache, which may be behind what was read.
-        const base = read.metadata.resourceVersion;
-        this.#beginWrite(kind, target).succeed(read, { base });
-        return read;
-      }
-      try {
-        const sent = { ...options, match: false }; // It was compared above.
-        return await this.update(kind, changed, sent);
-      } catch (error) {
-        if (!ApiError.is(error)) throw error;
-        if (error.isNotFound) return undefined;
-        if (!error.isConflict || attempt === MODIFY_ATTEMPTS) throw error;
-      }
+    const read = () => client.find(kind, target, { signal });
+    const first = await read();
+    if (first === undefined) return undefined;
+    try {
+      return await retryOnConflict(first, {
+        attempts: 10,
+        read,
+        send: async (latest) => {
+          const changed = modifiedCopy(kind, latest, change);
+          if (replacementChanges(latest, changed, options.subresource)) {
+            const sent = { ...options, match: false }; // It was just compared.
+            return await this.update(kind, changed, sent);
+          }
+          // What it returns must be in the cache, which may be behind what was read.
+          const base = latest.metadata.resourceVersion;
+          this.#beginWrite(kind, target).succeed(latest, { base });
+          return latest;
+        },
+      });
+    } catch (error) {
+      if (ApiError.is(error) && error.isNotFound) return undefined;
+      throw error;
     }
   }
 
@@ -689,7 +679,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const isSame = current?.metadata.uid === primary.metadata.uid;
     const latest = isSame ? current as P : primary;
     return await setFinalizer(latest, {
-      kind,
       finalizer,
       isWanted,
       read: () => client.find(kind, objectKey, { signal }),
@@ -885,6 +874,30 @@ function isSource<P extends KubernetesObject>(
   which: Kind | EventSource<P>,
 ): which is EventSource<P> {
   return typeof which === "object" && which !== null && "start" in which;
+}
+
+/**
+ * Copy of an object with the changes of a function.
+ *
+ * @throws {TypeError} If the function returns a promise or another object.
+ */
+function modifiedCopy<T extends KubernetesObject>(
+  kind: Kind<T>,
+  object: T,
+  change: (object: T) => void,
+): T {
+  const changed = mutableCopy(object);
+  const result: unknown = change(changed);
+  const isAsync = isPromise(result);
+  if (isAsync) result.then(undefined, () => {}); // Reported below.
+  const { metadata } = Object(result) as Partial<KubernetesObject>;
+  const isOther = metadata?.uid === object.metadata.uid && result !== changed;
+  if (!isAsync && !isOther) return changed;
+  throw new TypeError(
+    `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
+      isAsync ? "a promise" : "another object"
+    }`,
+  );
 }
 
 /** Fields that a write sends, if it sends only a part of the object. */
