@@ -46,6 +46,7 @@ import {
   removeCondition,
   sameState,
   setCondition,
+  wordsOf,
 } from "./condition.ts";
 import type { Notifier } from "./notifier.ts";
 import {
@@ -598,7 +599,7 @@ function finalConditions(
 ): Condition[] {
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
-    const message = withoutUrlQueries(condition.message);
+    const message = withoutUrlQueries(wordsOf(condition).message);
     const clean = { ...condition, message };
     const same = [condition, clean].find((one) =>
       old !== undefined && sameState(old, one)
