@@ -14,7 +14,11 @@ import {
 } from "../../core/api/options.ts";
 import { type Clock, sleep, systemClock } from "../../core/clock.ts";
 import { retryOnConflict } from "../../core/client/retry_on_conflict.ts";
-import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
+import {
+  checkIntegers,
+  isJsonObject,
+  jsonEquals,
+} from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
 import {
   compareConditions,
@@ -283,6 +287,8 @@ export class SharedStatus<P extends Conditioned> {
     const { uid } = this.#base.metadata;
     const metadata = { ...body.metadata, ...(uid !== undefined && { uid }) };
     const patch = { ...body, metadata };
+    // Lists are sent as a whole, with the entries of others.
+    checkIntegers(`write ${keyText(keyOf(this.#base))}`, patch);
     this.#latest = await this.#options.access.patch(patch, part);
   }
 

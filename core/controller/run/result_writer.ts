@@ -10,11 +10,12 @@ import {
   diffJsonPatch,
   type JsonPatchOperation,
 } from "../../patch/json_patch.ts";
-import { isJsonObject } from "../../patch/json_value.ts";
+import { checkIntegers, isJsonObject } from "../../patch/json_value.ts";
 import { applyMergePatch, definedFields } from "../../patch/merge_patch.ts";
 import type { ReconcileResult } from "../result.ts";
 import { mentionsKeyedList, mergeKeyedLists, partOf } from "./keyed_lists.ts";
 import type { RunContext, RunDeps, Written } from "./run_context.ts";
+import { valuesOf } from "./write_changes.ts";
 
 export interface ResultWriterDeps<P extends KubernetesObject> {
   readonly runDeps: RunDeps<P>;
@@ -195,6 +196,10 @@ export class ResultWriter<P extends KubernetesObject> {
       return { object: await context.update(kind, object, options) };
     }
     const difference = diffJsonPatch(base, object);
+    checkIntegers(
+      `patch ${kindText(kind)} ${keyText(keyOf(primary))}`,
+      valuesOf(difference),
+    );
     if (difference.some((one) => one.op === "add" && isJsonObject(one.value))) {
       // It would replace what another client has added there since.
       return this.#send(context, { ...write, method: undefined }, options);
@@ -229,6 +234,7 @@ export class ResultWriter<P extends KubernetesObject> {
       send(current) {
         const states = { given: primary, current };
         const merged = mergeKeyedLists(patch, schema, states) as typeof patch;
+        checkIntegers(`write ${kindText(kind)} ${keyText(key)}`, merged);
         const { resourceVersion } = current.metadata;
         return context.sendPatch(kind, key, {
           ...merged,
@@ -261,6 +267,8 @@ export class ResultWriter<P extends KubernetesObject> {
     const read = () => client.find(kind, key, { signal });
     const options = { signal, subresource: "status" } as const;
     const status = applyMergePatch({}, fields) as Body;
+    const action = `set the status of ${kindText(kind)} ${keyText(key)}`;
+    checkIntegers(action, { status });
     if (this.#observes && status[OBSERVED] === undefined) {
       // The generation that an earlier run has observed is no field of the result.
       const latest = cacheIsPartial ? await read() : context.current ?? primary;
@@ -285,6 +293,7 @@ export class ResultWriter<P extends KubernetesObject> {
         intent: status,
         schema: objectSchemaOf(kind),
       });
+      checkIntegers(action, patch);
       const { resourceVersion } = live.metadata;
       await context.patch(kind, key, {
         ...patch,
@@ -298,6 +307,7 @@ export class ResultWriter<P extends KubernetesObject> {
           if (latest.metadata.uid !== uid) return;
           const leftovers = await leftoversOf(latest, fieldManager);
           if (leftovers === undefined) return;
+          checkIntegers(action, { status: leftovers });
           const { resourceVersion } = latest.metadata;
           await context.patch(kind, key, {
             metadata: { uid, resourceVersion },

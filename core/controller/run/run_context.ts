@@ -35,6 +35,7 @@ import {
   applyRequest,
   checkObject,
   createRequest,
+  encodeJson,
   keyFor,
   patchRequest,
   replaceRequest,
@@ -48,8 +49,11 @@ import { retryOnConflict } from "../../client/retry_on_conflict.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
 import { mutableCopy, prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
-import type { JsonPatchOperation } from "../../patch/json_patch.ts";
-import { isJsonObject } from "../../patch/json_value.ts";
+import {
+  diffJsonPatch,
+  type JsonPatchOperation,
+} from "../../patch/json_patch.ts";
+import { checkIntegers, isJsonObject } from "../../patch/json_value.ts";
 import { isPromise, spanFields } from "../../tracing.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
 import type { RunCause } from "../cause.ts";
@@ -75,6 +79,7 @@ import type { Run } from "./run.ts";
 import { allWrites, type SourceGroup } from "../source_group.ts";
 import { WatchingSource } from "../watch/watch_source.ts";
 import type { MaybePromise } from "../reconciler.ts";
+import { valuesOf } from "./write_changes.ts";
 import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,
@@ -606,7 +611,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       subject: "ctx.modify()",
     });
     const { client } = this.#deps;
-    const { signal = this.#run.signal } = options;
+    const { signal = this.#run.signal, subresource } = options;
     const target = await this.#keyOf(kind, key);
     const read = () => client.find(kind, target, { signal });
     const first = await read();
@@ -616,15 +621,16 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         attempts: 10,
         read,
         send: async (latest) => {
-          const changed = modifiedCopy(kind, latest, change);
-          if (replacementChanges(latest, changed, options.subresource)) {
-            const sent = { ...options, match: false }; // It was just compared.
-            return await this.update(kind, changed, sent);
+          const { resourceVersion } = latest.metadata;
+          const patch = modification(kind, latest, { change, subresource });
+          if (patch === undefined) {
+            // What it returns must be in the cache, which may be behind.
+            const base = resourceVersion;
+            this.#beginWrite(kind, target).succeed(latest, { base });
+            return latest;
           }
-          // What it returns must be in the cache, which may be behind what was read.
-          const base = latest.metadata.resourceVersion;
-          this.#beginWrite(kind, target).succeed(latest, { base });
-          return latest;
+          const sent = { ...options, type: "json", match: false } as const;
+          return (await this.sendPatch(kind, target, patch, sent)).object;
         },
       });
     } catch (error) {
@@ -722,7 +728,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       const written = key ?? parseKey(answer.keyText);
       (own ?? this.#beginWrite(kind, written)).succeed(answer.json, {
         sent: sentPart(verb, body),
-        base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
+        base: baseOf(body),
         subresource: isStatus,
       });
       const after = write.learn && await this.#cached(kind, written);
@@ -877,27 +883,56 @@ function isSource<P extends KubernetesObject>(
 }
 
 /**
- * Copy of an object with the changes of a function.
+ * JSON Patch with the changes that a function makes, for an object that nobody has
+ * changed; undefined if it changes nothing that a write can set.
  *
- * @throws {TypeError} If the function returns a promise or another object.
+ * @throws {TypeError} If the function returns a promise or another object, or a
+ * value is no JSON.
+ * @throws {RangeError} If a changed part has an integer beyond 2^53 − 1.
  */
-function modifiedCopy<T extends KubernetesObject>(
+function modification<T extends KubernetesObject>(
   kind: Kind<T>,
   object: T,
-  change: (object: T) => void,
-): T {
-  const changed = mutableCopy(object);
-  const result: unknown = change(changed);
+  { change, subresource }: {
+    readonly change: (object: T) => void;
+    readonly subresource: "status" | undefined;
+  },
+): readonly JsonPatchOperation[] | undefined {
+  const copy = mutableCopy(object);
+  const result: unknown = change(copy);
   const isAsync = isPromise(result);
   if (isAsync) result.then(undefined, () => {}); // Reported below.
   const { metadata } = Object(result) as Partial<KubernetesObject>;
-  const isOther = metadata?.uid === object.metadata.uid && result !== changed;
-  if (!isAsync && !isOther) return changed;
-  throw new TypeError(
-    `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
-      isAsync ? "a promise" : "another object"
-    }`,
+  const isOther = metadata?.uid === object.metadata.uid && result !== copy;
+  if (isAsync || isOther) {
+    throw new TypeError(
+      `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
+        isAsync ? "a promise" : "another object"
+      }`,
+    );
+  }
+  const action = `modify ${kindText(kind)} ${keyText(keyOf(object))}`;
+  const changed = JSON.parse(encodeJson(copy, action)) as T;
+  if (!replacementChanges(object, changed, subresource)) return undefined;
+  const patch = diffJsonPatch(object, changed);
+  checkIntegers(action, valuesOf(patch));
+  const path = "/metadata/resourceVersion";
+  const value = object.metadata.resourceVersion;
+  // The server reports a conflict if it has another one.
+  return [...patch, { op: "replace", path, value }];
+}
+
+/** Version of the object that a write is for; undefined if it is for any. */
+function baseOf(body: object): string | undefined {
+  if (!Array.isArray(body)) {
+    return (body as Partial<KubernetesObject>).metadata?.resourceVersion;
+  }
+  const guard = (body as readonly JsonPatchOperation[]).find(({ op, path }) =>
+    path === "/metadata/resourceVersion" && (op === "replace" || op === "test")
   );
+  return guard !== undefined && "value" in guard
+    ? String(guard.value)
+    : undefined;
 }
 
 /** Fields that a write sends, if it sends only a part of the object. */
