@@ -85,8 +85,10 @@ function describe(
   let stack = "";
   for (const [field, value] of Object.entries(fields)) {
     if (KNOWN.has(field) || value === undefined) continue;
-    if (value instanceof Error && level === "error" && value.stack) {
-      stack += `${stackText(value).replaceAll(/^/gm, "    ")}\n`;
+    const isError = value instanceof Error && level === "error" && value.stack;
+    if (isError || field === "stack") {
+      const text = isError ? stackText(value) : String(value);
+      stack += `${text.replaceAll(/^/gm, "    ")}\n`;
     } else details.push(`${field}=${valueText(value)}`);
   }
   const subject = [controller, object].filter((part) => part !== undefined);

@@ -156,12 +156,25 @@ function printable(value: unknown, level: LogLevel): unknown {
   return value;
 }
 
-/** Stack trace of an error, or its text, and the system error that caused it. */
+/** Maximum number of errors within an error whose stack traces are shown. */
+const MAX_INNER = 5;
+
+/**
+ * Stack trace of an error, or its text, and the system error that caused it. That
+ * of an AggregateError, such as of a workflow, is followed by those of its errors.
+ */
 export function stackText(error: Error): string {
-  const { stack = String(error), message } = error;
-  return `${stack}${
-    systemCause(error, message).replace(/^:/, "\n  caused by")
-  }`;
+  const all = new Set([error]);
+  for (const { errors } of all as Set<Error & { errors?: unknown }>) {
+    for (const inner of Array.isArray(errors) ? errors : []) {
+      if (inner instanceof Error && all.size <= MAX_INNER) all.add(inner);
+    }
+  }
+  return Array.from(all, (one) => {
+    const { stack = String(one), message } = one;
+    const cause = systemCause(one, message).replace(/^:/, "\n  caused by");
+    return stack + cause;
+  }).join("\n  of ");
 }
 
 /** A line as JSON; a value that JSON cannot express is written as its type. */

@@ -6,7 +6,7 @@
  * @module
  */
 import { prunedField } from "../json/prune.ts";
-import { isJsonObject } from "../patch/json_value.ts";
+import { checkIntegers, isJsonObject } from "../patch/json_value.ts";
 import { fieldSelectorText } from "../api/field_selector.ts";
 import {
   apiVersionOf,
@@ -224,6 +224,7 @@ export function createRequest(
  *
  * @throws {TypeError} If the object is of another kind, has no name, or lacks a
  * field that its cache does not keep.
+ * @throws {RangeError} If it has an integer beyond 2^53 − 1, which reading rounds.
  */
 export function replaceRequest(
   kind: ResolvedKind,
@@ -233,6 +234,11 @@ export function replaceRequest(
   const key = keyFor(kind, object, "replace");
   const action = `replace ${describe(kind, key, options.subresource)}`;
   const body = encodeObject(kind, object, action);
+  if (/\d{16}/.test(body)) {
+    const { status } = object as { readonly status?: unknown };
+    const isStatus = options.subresource === "status";
+    checkIntegers(action, isStatus ? { status } : object);
+  }
   const pruned = prunedField(object, options.subresource);
   if (pruned !== undefined) {
     throw new TypeError(
@@ -528,7 +534,7 @@ function encodeObject(kind: Kind, object: ObjectBody, action: string): string {
 }
 
 /** Encodes a body as JSON; refuses circular references and BigInts. */
-function encodeJson(value: unknown, action: string): string {
+export function encodeJson(value: unknown, action: string): string {
   try {
     return JSON.stringify(value);
   } catch (cause) {

@@ -338,6 +338,8 @@ export interface Context<P extends KubernetesObject> {
    * @returns The stored object.
    * @throws {TypeError} If the `resourceVersion` is missing, or a field is
    * missing because the cache does not keep it.
+   * @throws {RangeError} If the object has an integer beyond 2^53 − 1, which
+   * reading rounds.
    * @throws {ApiError} `isConflict` if the object was changed in the meantime.
    */
   replace<T extends KubernetesObject>(
@@ -346,14 +348,15 @@ export interface Context<P extends KubernetesObject> {
     options?: Omit<ContextWriteOptions, "owned">,
   ): Promise<T>;
   /**
-   * Reads an object from the API server, changes it and replaces it. Repeats
-   * all steps after a conflict, with at most ten attempts.
+   * Reads an object from the API server, changes it and sends the difference.
+   * Repeats all steps after a conflict, with at most ten attempts.
    *
    * @param kind Kind of the object.
    * @param key Key of the object, or its name in the namespace of the primary.
    * @param change Changes a copy of the object in place.
    * @returns The stored object; undefined if it does not exist.
    * @throws {TypeError} If `change` returns a promise or another object.
+   * @throws {RangeError} If a part that it changes has an integer beyond 2^53 − 1.
    * @throws {ApiError} `isConflict` if other clients changed the object during
    * every attempt.
    */

@@ -35,9 +35,10 @@ import {
 } from "../queue/retry_policy.ts";
 import {
   BUCKET_RULES,
-  TokenBucket,
+  tokenBucket,
   type TokenBucketOptions,
 } from "../queue/token_bucket.ts";
+import type { TokenBucket } from "../pace.ts";
 import {
   type RateLimitWindow,
   WINDOW_RULES,
@@ -442,7 +443,7 @@ export function controllerSettings<P extends KubernetesObject>(
     limiter: rateLimit === undefined || "admit" in rateLimit
       ? rateLimit
       : new WindowLimiter(rateLimit),
-    throughput: throughput && new TokenBucket(throughput),
+    throughput: throughput && tokenBucket(throughput),
     maxInterval: settings.maxInterval || Infinity,
     usesFinalizer: needsCleanup && !allEvents,
     selection: {

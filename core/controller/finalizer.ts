@@ -1,11 +1,8 @@
 import { ApiError } from "../api/api_error.ts";
-import { kindText, type ResolvedKind } from "../api/kind.ts";
+import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyOf, keyText } from "../api/object_key.ts";
+import { retryOnConflict } from "../client/retry_on_conflict.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
-
-/** Maximum number of attempts when other clients cause conflicts. */
-const MAX_ATTEMPTS = 10;
 
 /** Pattern of custom finalizers, which must be a domain with a path. */
 const FINALIZER =
@@ -45,36 +42,38 @@ export function hasFinalizer(
 }
 
 /**
- * JSON Patch that adds or removes a finalizer; undefined if nothing has to
- * change. An addition tests that the object is unchanged, and a removal that
- * the UID is the same and the finalizer is still at the index that is removed.
+ * JSON Patch that adds a finalizer, or removes all its entries; undefined if
+ * nothing has to change. An addition tests that the object is unchanged, and a
+ * removal that the UID and all finalizers are the same.
  */
 function finalizerPatch(
-  object: KubernetesObject,
+  { metadata }: KubernetesObject,
   finalizer: string,
   isWanted: boolean,
 ): readonly JsonPatchOperation[] | undefined {
-  if (hasFinalizer(object, finalizer) === isWanted) return undefined;
-  const { finalizers = [], uid, resourceVersion } = object.metadata;
+  const { finalizers = [], uid, resourceVersion } = metadata;
+  if (finalizers.includes(finalizer) === isWanted) return undefined;
+  const path = "/metadata/finalizers";
   if (isWanted) {
+    // The server refuses new finalizers of an object that is being deleted.
+    if (metadata.deletionTimestamp !== undefined) return undefined;
     return [
       { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
       finalizers.length === 0
-        ? { op: "add", path: "/metadata/finalizers", value: [finalizer] }
-        : { op: "add", path: "/metadata/finalizers/-", value: finalizer },
+        ? { op: "add", path, value: [finalizer] }
+        : { op: "add", path: `${path}/-`, value: finalizer },
     ];
   }
-  const path = `/metadata/finalizers/${finalizers.indexOf(finalizer)}`;
+  const others = finalizers.filter((name) => name !== finalizer);
   return [
     { op: "test", path: "/metadata/uid", value: uid },
-    { op: "test", path, value: finalizer },
-    { op: "remove", path },
+    { op: "test", path, value: finalizers },
+    { op: "replace", path, value: others },
   ];
 }
 
 /** Change of a finalizer, with the access to its object. */
 export interface FinalizerChange<P extends KubernetesObject> {
-  readonly kind: ResolvedKind<P>;
   /** Name of the finalizer. */
   readonly finalizer: string;
   /** Whether the finalizer is added; otherwise it is removed. */
@@ -91,38 +90,30 @@ export interface FinalizerChange<P extends KubernetesObject> {
  *
  * @returns Current state of the object; undefined if it was deleted, even if
  * there is a new object with the same name.
- * @throws {Error} After ten conflicts.
+ * @throws {ApiError} If the server refuses the patch, or after ten conflicts.
+ * @throws {Error} If it refuses the patch of an object that nobody has changed.
  */
 export async function setFinalizer<P extends KubernetesObject>(
   primary: P,
   change: FinalizerChange<P>,
 ): Promise<P | undefined> {
-  const { kind, finalizer, isWanted } = change;
-  let object = primary;
-  for (let attempt = 1;; attempt++) {
-    // The server refuses new finalizers of an object that is being deleted.
-    if (isWanted && object.metadata.deletionTimestamp !== undefined) {
-      return object;
-    }
-    const patch = finalizerPatch(object, finalizer, isWanted);
-    if (patch === undefined) return object;
-    try {
-      return await change.patch(patch);
-    } catch (error) {
-      if (!ApiError.is(error)) throw error;
-      if (error.isNotFound) return undefined;
-      if (!error.isConflict && !error.isInvalid) throw error;
-      if (attempt === MAX_ATTEMPTS) {
-        throw new Error(
-          `Cannot change the finalizers of ${kindText(kind)} ${
-            keyText(keyOf(primary))
-          }: it was changed by other clients ${MAX_ATTEMPTS} times in a row: received ${error.message}`,
-          { cause: error },
-        );
-      }
-    }
-    const fresh = await change.read();
-    if (fresh?.metadata.uid !== primary.metadata.uid) return undefined;
-    object = fresh as P;
+  const { finalizer, isWanted } = change;
+  const { uid } = primary.metadata;
+  try {
+    return await retryOnConflict(primary, {
+      attempts: 10,
+      hasTests: true,
+      async send(latest) {
+        const patch = finalizerPatch(latest, finalizer, isWanted);
+        return patch === undefined ? latest : await change.patch(patch);
+      },
+      async read() {
+        const fresh = await change.read();
+        return fresh?.metadata.uid === uid ? fresh : undefined;
+      },
+    });
+  } catch (error) {
+    if (ApiError.is(error) && error.isNotFound) return undefined;
+    throw error;
   }
 }

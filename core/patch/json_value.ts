@@ -24,6 +24,45 @@ export function jsonEquals(a: unknown, b: unknown): boolean {
     );
 }
 
+/**
+ * Finds an integer beyond 2^53 − 1 in a JSON value, which may be another than the
+ * server has stored: JavaScript rounds it when it reads it. Beyond 64 bits, servers
+ * round as well.
+ *
+ * @returns Path of the first, as in `spec.limits[0]`; undefined if there is none.
+ */
+export function roundedInteger(value: unknown): string | undefined {
+  if (typeof value === "number") {
+    const mayDiffer = Number.isInteger(value) &&
+      !Number.isSafeInteger(value) && Math.abs(value) <= 2 ** 63;
+    return mayDiffer ? "" : undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const isList = Array.isArray(value);
+  for (const [name, item] of Object.entries(value)) {
+    const below = roundedInteger(item);
+    if (below === undefined) continue;
+    const step = isList ? `[${name}]` : name;
+    return `${step}${/^(\[|$)/.test(below) ? "" : "."}${below}`;
+  }
+  return undefined;
+}
+
+/**
+ * Checks that a value that is computed from what was read has no integer that
+ * reading has rounded.
+ *
+ * @param action Text of the error: what cannot be done.
+ * @throws {RangeError} If it has one, which it names.
+ */
+export function checkIntegers(action: string, value: unknown): void {
+  const path = roundedInteger(value);
+  if (path === undefined) return;
+  throw new RangeError(
+    `Cannot ${action}: "${path}" is an integer beyond 2^53 − 1, which JavaScript rounds; patch or apply the other fields alone, or make it a text`,
+  );
+}
+
 /** Value that differs between two JSON values; a side is absent if it has none. */
 export interface JsonDifference {
   readonly path: readonly (string | number)[];

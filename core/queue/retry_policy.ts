@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
+import { pauseAfter } from "../pace.ts";
 
 /** Options of exponential backoff for failed runs. */
 export interface RetryPolicyOptions {
@@ -108,9 +109,7 @@ export function exponentialBackoff(
   return {
     maxAttempts,
     delay(attempt, random) {
-      // The exponent is bounded, so that the power is never infinite.
-      const growth = multiplier ** Math.min(attempt - 1, 1_000);
-      const pause = Math.min(initial * growth, max);
+      const pause = pauseAfter(attempt, { initial, max, multiplier });
       return pause * (1 + jitter * (2 * random - 1));
     },
   };

@@ -55,6 +55,14 @@ test("readableLogger prints stack traces only at level error", () => {
   ]);
 });
 
+test("readableLogger prints the stack of a first failure below its line", () => {
+  const { lines, log } = logged(false);
+  log.warn("Failed", { error: "broken", stack: "Error: broken\n  at here" });
+  assert.deepEqual(lines, [
+    "10:31:07.250  warn: Failed  error=broken\n    Error: broken\n      at here\n",
+  ]);
+});
+
 test("readableLogger uses colours only if allowed", () => {
   const { lines, log } = logged(true);
   log.error("Failed");

@@ -7,6 +7,7 @@ import {
   type Logger,
   type LogLevel,
   lostLogLines,
+  stackText,
 } from "../../core/logger.ts";
 import { runCommand } from "../support/child_process.ts";
 import { runtimeCommand } from "../support/program.ts";
@@ -130,6 +131,32 @@ test("jsonLogger writes the stack of an error only at level error", () => {
   assert.equal(warned?.error, "Error: no route");
   assert.match(failed?.error ?? "", /^Error: no route\n\s+at /);
   assert.doesNotMatch(JSON.stringify(lines()), /s3cret/);
+});
+
+test("stackText has the stacks of the errors that an error is made of", () => {
+  const one = (text: string) => {
+    const error = new Error(text);
+    error.stack = `Error: ${text}\n    at ${text}.ts:1:1`;
+    return error;
+  };
+  const inner = new AggregateError([one("b"), "text"], "inner");
+  inner.stack = "AggregateError: inner\n    at inner.ts:1:1";
+  inner.errors.push(inner);
+  const outer = new AggregateError([one("a"), inner], "outer");
+  outer.stack = "AggregateError: outer\n    at outer.ts:1:1";
+  assert.equal(
+    stackText(outer),
+    `AggregateError: outer
+    at outer.ts:1:1
+  of Error: a
+    at a.ts:1:1
+  of AggregateError: inner
+    at inner.ts:1:1
+  of Error: b
+    at b.ts:1:1`,
+  );
+  const many = new AggregateError(Array.from({ length: 9 }, () => one("c")));
+  assert.equal(stackText(many).match(/of Error: c/g)?.length, 5);
 });
 
 test("jsonLogger writes a line whatever its fields are", () => {

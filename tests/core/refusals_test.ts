@@ -25,7 +25,7 @@ import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { exponentialBackoff } from "../../core/queue/retry_policy.ts";
 import { SchedulingQueue } from "../../core/queue/scheduling_queue.ts";
-import { TokenBucket } from "../../core/queue/token_bucket.ts";
+import { tokenBucket } from "../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../core/queue/window_limiter.ts";
 import { testRefusals } from "../support/refusals.ts";
 import { ScriptedTransport } from "../support/scripted_transport.ts";
@@ -227,8 +227,8 @@ testRefusals([
     bad: { jitter: ["10%", "a number"], max: ["soon", 'received "soon"'] },
   },
   {
-    what: "A TokenBucket",
-    make: (options) => new TokenBucket(options),
+    what: "A token bucket",
+    make: (options) => tokenBucket(options),
     good: { limit: 1 },
     bad: { limit: [0, "above 0"] },
   },

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { ApiError } from "../../core/api/api_error.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { keepFinalizer, noUpdate } from "../../core/controller/result.ts";
 import { Namespace } from "../../core/kinds/mod.ts";
-import { startGadgets } from "../support/gadget_runs.ts";
+import { startGadgets, writesSince } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -336,7 +337,7 @@ scenario(
     let removed = false;
     const client = fixture.client.with([(next) => async (request) => {
       const response = await next(request);
-      if (`${request.body}`.includes('"remove"')) {
+      if (`${request.body}`.includes('"/metadata/finalizers"')) {
         removed = true;
         await answer.promise;
       }
@@ -392,3 +393,74 @@ scenario(
     return Promise.resolve();
   },
 );
+
+scenario(
+  "A finalizer that stands twice goes with one patch, after one cleanup",
+  async (fixture) => {
+    let cleanups = 0;
+    await startGadgets(fixture, () => {}, {
+      cleanup() {
+        cleanups++;
+      },
+    });
+    const other = "other.example.com/x";
+    await fixture.create("a", {}, { finalizers: [OURS, other, OURS] });
+    await fixture.advance(1_000);
+    const since = fixture.requests.length;
+    await fixture.remove("a");
+    await fixture.until(() => cleanups === 1);
+    await fixture.until(async () =>
+      (await finalizers(fixture, "a")).join() === other
+    );
+    assert.deepEqual(writesSince(fixture, since), [
+      "delete gadgets",
+      "patch gadgets",
+    ]);
+    await fixture.mark("a", { labels: { still: "here" } });
+    await fixture.advance(60_000);
+    assert.equal(cleanups, 1);
+  },
+);
+
+for (const status of [409, 422]) {
+  scenario(
+    `A removal of the finalizer that is refused by ${status} costs one patch a run`,
+    async (fixture) => {
+      let patches = 0;
+      // Like a webhook that refuses all changes.
+      const client = fixture.client.with([(next) => async (request) => {
+        if (!`${request.body}`.includes('"/metadata/finalizers"')) {
+          return await next(request);
+        }
+        patches++;
+        throw new ApiError("Cannot patch Gadget default/a: denied", { status });
+      }]);
+      let cleanups = 0;
+      await startGadgets(fixture, () => {}, {
+        operator: { client },
+        cleanup() {
+          cleanups++;
+        },
+        retry: { initial: "10s", jitter: 0 },
+      });
+      await fixture.create("a");
+      await fixture.until(async () =>
+        (await finalizers(fixture, "a")).length === 1
+      );
+      await fixture.remove("a");
+      await fixture.until(() => cleanups === 1);
+      await fixture.advance(1_000);
+      assert.equal(patches, 1);
+      const failure = fixture.log.find(({ message }) =>
+        message.startsWith("Run failed")
+      );
+      assert.equal(failure?.level, "warn");
+      assert.match(
+        `${failure?.fields["error"]}`,
+        /denied; no other client has changed the object, so its schema, a webhook/,
+      );
+      await fixture.advance(10_000);
+      assert.deepEqual([cleanups, patches], [2, 2]);
+    },
+  );
+}

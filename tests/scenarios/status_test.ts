@@ -53,8 +53,9 @@ const Float = defineKind({
 async function start(
   fixture: OperatorFixture,
   write: (buoy: Buoy) => Result | Promise<Result>,
+  client: Client = fixture.client,
 ): Promise<Operator> {
-  const operator = fixture.operator();
+  const operator = fixture.operator({ client });
   operator.register(Buoy, { reconcile: write }, {
     retry: { initial: "1s", jitter: 0 },
   });
@@ -372,28 +373,25 @@ scenario(
   "patchStatus with a condition list fails after five conflicts in one run",
   async (fixture) => {
     await create(fixture);
-    const fault = fixture.faults.add({
-      resource: "buoys",
-      subresource: "status",
-      effect: { conflict: true },
-    });
-    const writes = () =>
-      fixture.requests.filter(({ subresource }) => subresource === "status")
-        .length;
+    let changes = 0;
+    const { client, statuses } = interrupted(
+      fixture,
+      [1, 2, 3, 4, 5],
+      () => meddle(fixture, { theirs: String(++changes) }),
+    );
     await start(
       fixture,
       () => patchStatus({ conditions: [condition("Ours")] }),
+      client,
     );
     await fixture.until(() =>
       fixture.log.some(({ message }) => message.startsWith("Run failed"))
     );
-    assert.equal(writes(), 5);
-    fault.remove();
+    assert.deepEqual(statuses, [409, 409, 409, 409, 409]);
     await fixture.until(async () =>
       (await statusOf(fixture)).conditions?.length === 1
     );
   },
-  { embedded: "it injects faults" },
 );
 
 scenario(
@@ -536,25 +534,23 @@ scenario(
     const first = await start(fixture, () => patchStatus({ message: "old" }));
     await reconciled(fixture, 1);
     await fixture.done(first.stop());
-    const fault = fixture.faults.add({
-      resource: "buoys",
-      subresource: "status",
+    let changes = 0;
+    const { client, statuses } = interrupted(
+      fixture,
       // The apply passes, and all attempts to remove the message fail.
-      skip: 1,
-      count: 5,
-      effect: { conflict: true },
-    });
-    await start(fixture, () => setStatus({ ours: "1" }));
+      [2, 3, 4, 5, 6],
+      () => meddle(fixture, { theirs: String(++changes) }),
+    );
+    await start(fixture, () => setStatus({ ours: "1" }), client);
     await fixture.until(() =>
       fixture.log.some(({ message }) => message.startsWith("Run failed"))
     );
-    assert.equal(fault.hits, 5);
+    assert.deepEqual(statuses, [200, 409, 409, 409, 409, 409]);
     await fixture.until(async () =>
       (await statusOf(fixture)).message === undefined
     );
-    assert.deepEqual(await statusOf(fixture), { ours: "1" });
+    assert.deepEqual(await statusOf(fixture), { ours: "1", theirs: "5" });
   },
-  { embedded: "it injects faults" },
 );
 
 for (const [name, write] of Object.entries(WRITES)) {

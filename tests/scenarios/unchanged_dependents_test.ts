@@ -224,7 +224,12 @@ test(
               kubernetesDependent(Crate, {
                 desired: ({ metadata: { name } }) => ({
                   metadata: { name: `${name}-${index}`, labels: { empty: "" } },
-                  spec: { label: "", parts: [{ name: "lid" } as Part] },
+                  spec: {
+                    label: "",
+                    // The server stores the default.
+                    heavy: null as never,
+                    parts: [{ name: "lid" } as Part],
+                  },
                 }),
               }),
               { dependsOn: index === 0 ? [] : [`crate-${index - 1}`] },

@@ -415,3 +415,27 @@ scenario(
   },
   { embedded: "its Deployment controller puts the status back" },
 );
+
+scenario(
+  "The first failure of an object has the stack of its node in the log",
+  async (fixture) => {
+    function failsHere(): never {
+      throw new Error("Not today");
+    }
+    const workflow = new Workflow<Gadget>()
+      .add("map", configMap({ desired: failsHere }));
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    const failures = () =>
+      fixture.log.filter(({ message }) => message.startsWith("Run failed"));
+    await fixture.until(() => failures().length === 2);
+    const [first, second] = failures();
+    assert.equal(first?.level, "warn");
+    assert.match(
+      `${first?.fields["stack"]}`,
+      /Not today\n.*failsHere.*workflow_test/,
+    );
+    assert.equal(second?.fields["stack"], undefined);
+  },
+);

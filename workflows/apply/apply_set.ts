@@ -21,7 +21,7 @@ import type { Client } from "../../core/client/client.ts";
 import { type Clock, deadline, systemClock } from "../../core/clock.ts";
 import { CRD_KIND, type CrdObject } from "../../core/crd/crd_object.ts";
 import { waitUntilDiscovered } from "../../core/crd/install_crd.ts";
-import { ConcurrencyLimit } from "../graph/concurrency_limit.ts";
+import { ConcurrencyLimit } from "../../core/pace.ts";
 import {
   asReferenced,
   type ObjectReference,

@@ -109,10 +109,24 @@ export function findCondition(
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** Whether two conditions are equal apart from their times and generations. */
+/**
+ * Whether two conditions are equal apart from their times and generations. A
+ * message that another controller has left out is empty.
+ */
 export function sameState(a: Condition, b: Condition): boolean {
   return a.type === b.type && a.status === b.status && a.reason === b.reason &&
-    a.message === b.message;
+    (a.message ?? "") === (b.message ?? "");
+}
+
+/**
+ * Reason and message of a condition that another controller or a user may have
+ * written: without a reason it is `Unspecified`, without a message empty.
+ */
+export function wordsOf({ reason, message }: Condition): Words {
+  return {
+    reason: typeof reason === "string" && reason ? reason : "Unspecified",
+    message: typeof message === "string" ? message : "",
+  };
 }
 
 /**

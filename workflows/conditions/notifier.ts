@@ -4,6 +4,7 @@ import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { shortText, textWithCause } from "../../core/error_text.ts";
+import { pauseAfter } from "../../core/pace.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
 /** Receiver of notifications, usually outside the cluster. */
@@ -88,8 +89,8 @@ const RULES: OptionRules<WebhookNotifierOptions> = {
 const MAX_QUEUED = 256;
 /** Maximum length of a message in UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 39_000;
-/** Pause before the second attempt in milliseconds; it doubles each time. */
-const FIRST_PAUSE_MS = 500;
+/** Pauses between the attempts. */
+const PAUSE = { initial: 500, max: 60_000 } as const;
 
 /**
  * Notifier that posts JSON to a URL: the object, severity, reason, message and
@@ -242,7 +243,7 @@ export class WebhookNotifier implements Notifier {
       } catch (error) {
         if (signal.aborted || last) throw error;
       }
-      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), { clock, signal });
+      await sleep(pauseAfter(attempt, PAUSE), { clock, signal });
     }
   }
 

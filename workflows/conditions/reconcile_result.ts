@@ -20,6 +20,7 @@ import {
   removeCondition,
   setCondition,
   STALLED,
+  wordsOf,
 } from "./condition.ts";
 import { isOutcome, type StepsResult } from "./outcome.ts";
 
@@ -248,8 +249,7 @@ export function summarizeResult(
     .map((type) => findCondition(list, type))
     .find((condition) => condition?.status === "False");
   if (gate !== undefined) {
-    const { reason, message } = gate;
-    set({ type: READY, status: "False", reason, message });
+    set({ type: READY, status: "False", ...wordsOf(gate) });
   }
   const isDone = computed.error === undefined && computed.next.success &&
     findCondition(list, STALLED)?.status !== "True";
@@ -259,17 +259,20 @@ export function summarizeResult(
   const ready = findCondition(list, READY);
   const isUnready = isDone && schedule.retryUntilReady &&
     ready !== undefined && ready.status !== "True";
-  const error = computed.error ?? (isUnready
-    ? new Error(
-      `Cannot report success: the object is not Ready: received ${ready.reason}: ${ready.message}`,
-    )
-    : undefined);
+  const error = computed.error ??
+    (isUnready ? unready(wordsOf(ready)) : undefined);
   return {
     conditions: list,
     observed: computed.observed || (isDone && list.length > 0),
     next: computed.next,
     ...(error === undefined ? {} : { error }),
   };
+}
+
+function unready({ reason, message }: ReturnType<typeof wordsOf>): Error {
+  return new Error(
+    `Cannot report success: the object is not Ready: received ${reason}: ${message}`,
+  );
 }
 
 /**
@@ -378,7 +381,8 @@ export function summarizeConditions(
   const first = of?.find((type) => findCondition(group, type) !== undefined);
   const lead = group.find(({ type }) => type === first) ?? group[0];
   if (lead === undefined) return undefined;
-  const { type, status, reason, message } = lead;
+  const { type, status } = lead;
+  const { reason, message } = wordsOf(lead);
   const isInverted = abnormal.includes(type) !== abnormal.includes(target);
   return {
     type: target,

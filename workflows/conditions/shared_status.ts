@@ -13,7 +13,12 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import { type Clock, sleep, systemClock } from "../../core/clock.ts";
-import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
+import { retryOnConflict } from "../../core/client/retry_on_conflict.ts";
+import {
+  checkIntegers,
+  isJsonObject,
+  jsonEquals,
+} from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
 import {
   compareConditions,
@@ -43,6 +48,8 @@ export interface SharedStatusOptions<P extends Conditioned> {
      * @param part The part of the object.
      */
     patch(body: object, part: "object" | "status"): Promise<P>;
+    /** Signal that ends the pauses between two attempts; none by default. */
+    readonly signal?: AbortSignal | undefined;
   };
   /**
    * Condition types that only this controller writes, so that its values win.
@@ -70,8 +77,7 @@ export interface SharedStatusOptions<P extends Conditioned> {
   readonly random?: (() => number) | undefined;
 }
 
-/** Maximum number of attempts of a write that conflicts with other writers. */
-const MAX_ATTEMPTS = 5;
+/** Shortest pause between two attempts of a write that conflicts with others. */
 const MIN_PAUSE_MS = 100;
 
 type Json = Record<string, unknown>;
@@ -81,6 +87,7 @@ type StatusPart = "conditions" | "rest";
 const ACCESS_PARTS: OptionRules<SharedStatusOptions<never>["access"]> = {
   read: "function",
   patch: "function",
+  signal: "signal?",
 };
 const RULES: OptionRules<SharedStatusOptions<never>> = {
   access: "object",
@@ -280,6 +287,8 @@ export class SharedStatus<P extends Conditioned> {
     const { uid } = this.#base.metadata;
     const metadata = { ...body.metadata, ...(uid !== undefined && { uid }) };
     const patch = { ...body, metadata };
+    // Lists are sent as a whole, with the entries of others.
+    checkIntegers(`write ${keyText(keyOf(this.#base))}`, patch);
     this.#latest = await this.#options.access.patch(patch, part);
   }
 
@@ -293,23 +302,25 @@ export class SharedStatus<P extends Conditioned> {
     part: "object" | "status",
     make: (latest: P) => Json & { readonly metadata?: Json } | undefined,
   ): Promise<boolean> {
-    const { clock = systemClock, random = Math.random } = this.#options;
-    for (let attempt = 1;; attempt++) {
-      this.#checkIncarnation(this.#latest);
-      const body = make(this.#latest);
-      if (body === undefined) return false;
-      const { resourceVersion } = this.#latest.metadata;
-      const metadata = { ...body.metadata, resourceVersion };
-      try {
+    const { access, clock = systemClock, random = Math.random } = this.#options;
+    const { signal } = access;
+    this.#checkIncarnation(this.#latest);
+    return await retryOnConflict(this.#latest, {
+      send: async (latest) => {
+        const body = make(latest);
+        if (body === undefined) return false;
+        const { resourceVersion } = latest.metadata;
+        const metadata = { ...body.metadata, resourceVersion };
         await this.#send({ ...body, metadata }, part);
         return true;
-      } catch (error) {
-        const isConflict = ApiError.is(error) && error.isConflict;
-        if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
-      }
-      if (attempt > 1) await sleep(MIN_PAUSE_MS * (1 + random()), { clock });
-      this.#latest = await this.#options.access.read();
-    }
+      },
+      read: async () => {
+        this.#latest = await access.read();
+        this.#checkIncarnation(this.#latest);
+        return this.#latest;
+      },
+      pause: () => sleep(MIN_PAUSE_MS * (1 + random()), { clock, signal }),
+    }) ?? false;
   }
 
   /** Checks that the object was not deleted and recreated. */
@@ -378,6 +389,7 @@ export function accessByContext<P extends Conditioned>(
         match: false,
         ...(part === "status" && { subresource: part }),
       }),
+    signal: ctx.signal,
   };
 }
 
@@ -425,6 +437,7 @@ export function accessByClient<P extends Conditioned>(
         signal,
       });
     },
+    signal,
   };
 }
 

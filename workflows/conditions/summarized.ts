@@ -33,6 +33,7 @@ import {
   type ReconcileResult,
   removeFinalizer,
 } from "../../core/controller/result.ts";
+import { pauseAfter } from "../../core/pace.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
 import {
@@ -47,6 +48,7 @@ import {
   removeCondition,
   sameState,
   setCondition,
+  wordsOf,
 } from "./condition.ts";
 import type { Notifier } from "./notifier.ts";
 import {
@@ -175,9 +177,8 @@ const SUCCEEDED = {
 
 /** Number of objects whose requests for another run are counted. */
 const REMEMBERED_REQUEUES = 50_000;
-/** Pause after the second request in a row, doubled with each further one. */
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 60_000;
+/** Pauses after the second request in a row and each further one. */
+const PAUSE = { initial: 100, max: 60_000 } as const;
 
 /** Result of a run that has written `observedGeneration` itself. */
 const OBSERVED_ALREADY = noUpdate({ observed: false });
@@ -480,8 +481,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     const before = this.#requeues.get(uid) ?? 0;
     this.#requeues.set(uid, before + 1);
     if (before === 0) return after;
-    const pause = FIRST_PAUSE_MS * 2 ** Math.min(before - 1, 10);
-    return Math.max(after ?? 0, Math.min(pause, LONGEST_PAUSE_MS));
+    return Math.max(after ?? 0, pauseAfter(before, PAUSE));
   }
 
   /** Whether no step has changed Ready. */
@@ -601,7 +601,7 @@ function finalConditions(
 ): Condition[] {
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
-    const message = withoutUrlQueries(condition.message);
+    const message = withoutUrlQueries(wordsOf(condition).message);
     const clean = { ...condition, message };
     const same = [condition, clean].find((one) =>
       old !== undefined && sameState(old, one)

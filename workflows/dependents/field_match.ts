@@ -4,6 +4,7 @@ import {
   formOfField,
   formOfKind,
   isEmptyValue,
+  isFilled,
   isGranular,
   sameValue,
 } from "./value_form.ts";
@@ -107,7 +108,9 @@ function inObject(
       if (isEmptyValue(value, position.form)) continue;
       return changedLeaf(value, actual[name], position);
     }
-    const found = inValue(value, actual[name], position);
+    const stored = actual[name];
+    if (isFilled(form, name, { desired: value, actual: stored })) continue;
+    const found = inValue(value, stored, position);
     if (found !== undefined) return found;
   }
   for (const [element] of children) {

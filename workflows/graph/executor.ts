@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { DependentResult } from "../dependents/dependent.ts";
 import type { Activation } from "./activation.ts";
-import type { ConcurrencyLimit } from "./concurrency_limit.ts";
+import type { ConcurrencyLimit } from "../../core/pace.ts";
 import {
   asVerdict,
   type ConditionName,

@@ -33,7 +33,7 @@ import {
   type ExecutorContext,
   reconcileGraph,
 } from "./executor.ts";
-import { ConcurrencyLimit } from "./concurrency_limit.ts";
+import { ConcurrencyLimit } from "../../core/pace.ts";
 import { GraphError, mermaid, orderNodes } from "./graph.ts";
 import {
   asVerdict,

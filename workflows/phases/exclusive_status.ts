@@ -1,10 +1,10 @@
 import { attempt, immediate } from "../../core/callback.ts";
-import { ApiError } from "../../core/api/api_error.ts";
 import type { Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import type { Client } from "../../core/client/client.ts";
+import { retryOnConflict } from "../../core/client/retry_on_conflict.ts";
 import { LatestMap } from "../../core/controller/latest_map.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 
@@ -29,8 +29,6 @@ interface Written {
    */
   readonly version: string;
 }
-
-const MAX_ATTEMPTS = 3;
 
 /**
  * Minimum number of objects, those written last, that are remembered. Objects
@@ -139,21 +137,23 @@ export class ExclusiveStatus<P extends WithStatus> {
   ): Promise<boolean> {
     if (!this.isChanged(object)) return false;
     const previous = this.#onServer(object);
-    let { metadata } = object;
-    for (let attempt = 1;; attempt++) {
-      try {
+    await retryOnConflict(object, {
+      attempts: 3,
+      send: async ({ metadata }) => {
         const body = { ...object, metadata };
         const stored = await client.status.replace(this.#kind, body, options);
         // The run was given this generation, and reports no newer one.
         const { generation } = object.metadata;
         object.metadata = { ...stored.metadata, generation };
-        break;
-      } catch (error) {
-        const isConflict = ApiError.is(error) && error.isConflict;
-        if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
-        metadata = await this.#rebase(object, { client, previous, ...options });
-      }
-    }
+      },
+      read: async () => {
+        const latest = await client.get(this.#kind, keyOf(object), options);
+        const same = latest.metadata.uid === object.metadata.uid &&
+          jsonEquals(latest.status ?? null, previous ?? null);
+        if (!same) throw new StatusTamperedError(keyText(keyOf(object)));
+        return latest;
+      },
+    });
     this.#remember(object);
     // See ExclusiveStatusOptions.onChange.
     attempt(() => this.#options.onChange?.(object, previous));
@@ -168,22 +168,6 @@ export class ExclusiveStatus<P extends WithStatus> {
     const written = this.#written.get(uidOf(object));
     const known = written?.found ?? written?.status;
     return known === undefined ? undefined : parse(known);
-  }
-
-  /** Reads the newest metadata of the object, if its status was not changed. */
-  async #rebase(
-    object: P,
-    { client, previous, signal }: {
-      readonly client: Client;
-      readonly previous: unknown;
-      readonly signal?: AbortSignal | undefined;
-    },
-  ): Promise<P["metadata"]> {
-    const latest = await client.get(this.#kind, keyOf(object), { signal });
-    const same = latest.metadata.uid === object.metadata.uid &&
-      jsonEquals(latest.status ?? null, previous ?? null);
-    if (!same) throw new StatusTamperedError(keyText(keyOf(object)));
-    return latest.metadata;
   }
 
   #remember(object: P): void {

@@ -10,6 +10,7 @@ import {
   type Settings,
 } from "../../core/api/options.ts";
 import { type Clock, loadModule } from "../../core/clock.ts";
+import { pauseAfter } from "../../core/pace.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   MaybePromise,
@@ -350,9 +351,8 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
       return;
     }
     status.state = "Pending";
-    const pause = this.#timing.backOff * 2 ** (failures - 1);
-    status.retryAt = this.#now(ctx) +
-      Math.min(pause, this.#timing.maxBackOff);
+    const { backOff: initial, maxBackOff: max } = this.#timing;
+    status.retryAt = this.#now(ctx) + pauseAfter(failures, { initial, max });
   }
 
   #now(ctx: Context<P>): number {

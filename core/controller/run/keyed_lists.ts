@@ -99,13 +99,14 @@ export function mergeKeyedLists(
   );
 }
 
+/** Entries of a list by key: the first of those that have the same. */
 function entriesOf(list: unknown, schema: Schema): Map<string, unknown> {
-  return new Map(
-    (Array.isArray(list) ? list : []).map((entry, index) => [
-      entryKey(entry, schema) ?? `${index}`,
-      entry,
-    ]),
-  );
+  const entries = new Map<string, unknown>();
+  for (const [index, entry] of (Array.isArray(list) ? list : []).entries()) {
+    const key = entryKey(entry, schema) ?? `${index}`;
+    if (!entries.has(key)) entries.set(key, entry);
+  }
+  return entries;
 }
 
 /** Field of an object; undefined if a cache does not keep it. */

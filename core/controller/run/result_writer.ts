@@ -4,16 +4,18 @@ import { kindText } from "../../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../api/object.ts";
 import { keyOf, keyText } from "../../api/object_key.ts";
 import { isExplainedBy } from "../../cache/informer/explained_change.ts";
+import { retryOnConflict } from "../../client/retry_on_conflict.ts";
 import { objectSchemaOf, statusSchemaOf } from "../../crd/check_status.ts";
 import {
   diffJsonPatch,
   type JsonPatchOperation,
 } from "../../patch/json_patch.ts";
-import { isJsonObject } from "../../patch/json_value.ts";
+import { checkIntegers, isJsonObject } from "../../patch/json_value.ts";
 import { applyMergePatch, definedFields } from "../../patch/merge_patch.ts";
 import type { ReconcileResult } from "../result.ts";
 import { mentionsKeyedList, mergeKeyedLists, partOf } from "./keyed_lists.ts";
 import type { RunContext, RunDeps, Written } from "./run_context.ts";
+import { valuesOf } from "./write_changes.ts";
 
 export interface ResultWriterDeps<P extends KubernetesObject> {
   readonly runDeps: RunDeps<P>;
@@ -50,9 +52,6 @@ type Body = Record<string, unknown>;
 
 /** Status field with the generation that a controller has observed. */
 const OBSERVED = "observedGeneration";
-
-/** Maximum number of attempts when other clients cause conflicts. */
-const MAX_ATTEMPTS = 5;
 
 /**
  * Writer of the results of runs to their primary: finalizer, fields and status.
@@ -197,6 +196,10 @@ export class ResultWriter<P extends KubernetesObject> {
       return { object: await context.update(kind, object, options) };
     }
     const difference = diffJsonPatch(base, object);
+    checkIntegers(
+      `patch ${kindText(kind)} ${keyText(keyOf(primary))}`,
+      valuesOf(difference),
+    );
     if (difference.some((one) => one.op === "add" && isJsonObject(one.value))) {
       // It would replace what another client has added there since.
       return this.#send(context, { ...write, method: undefined }, options);
@@ -225,28 +228,25 @@ export class ResultWriter<P extends KubernetesObject> {
     const key = keyOf(primary);
     const schema = objectSchemaOf(kind);
     const read = () => client.find(kind, key, { signal: options.signal });
-    let current = cacheIsPartial
-      ? await read()
-      : context.current?.metadata.uid === uid
-      ? context.current
-      : primary;
-    for (let attempt = 1;; attempt++) {
-      const states = { given: primary, current };
-      const merged = mergeKeyedLists(patch, schema, states) as typeof patch;
-      const { resourceVersion } = current?.metadata ?? {};
-      try {
-        return await context.sendPatch(kind, key, {
+    const known = cacheIsPartial ? await read() : context.current;
+    const current = known?.metadata.uid === uid ? known as P : primary;
+    return await retryOnConflict(current, {
+      send(current) {
+        const states = { given: primary, current };
+        const merged = mergeKeyedLists(patch, schema, states) as typeof patch;
+        checkIntegers(`write ${kindText(kind)} ${keyText(key)}`, merged);
+        const { resourceVersion } = current.metadata;
+        return context.sendPatch(kind, key, {
           ...merged,
           metadata: { ...merged.metadata, resourceVersion },
         }, options);
-      } catch (error) {
-        const mayRetry = ApiError.is(error) && error.isConflict &&
-          attempt < MAX_ATTEMPTS;
-        if (!mayRetry) throw error;
-        current = await read();
-        if (current?.metadata.uid !== uid) throw error;
-      }
-    }
+      },
+      async read(conflict) {
+        const fresh = await read();
+        if (fresh?.metadata.uid !== uid) throw conflict;
+        return fresh;
+      },
+    }) as Written<P>;
   }
 
   /**
@@ -267,6 +267,8 @@ export class ResultWriter<P extends KubernetesObject> {
     const read = () => client.find(kind, key, { signal });
     const options = { signal, subresource: "status" } as const;
     const status = applyMergePatch({}, fields) as Body;
+    const action = `set the status of ${kindText(kind)} ${keyText(key)}`;
+    checkIntegers(action, { status });
     if (this.#observes && status[OBSERVED] === undefined) {
       // The generation that an earlier run has observed is no field of the result.
       const latest = cacheIsPartial ? await read() : context.current ?? primary;
@@ -278,7 +280,7 @@ export class ResultWriter<P extends KubernetesObject> {
         metadata: { name, namespace, uid },
         status,
       } as unknown as ApplyObject<P>, options);
-    let object: P | undefined;
+    let object: P;
     try {
       object = await apply();
     } catch (error) {
@@ -291,6 +293,7 @@ export class ResultWriter<P extends KubernetesObject> {
         intent: status,
         schema: objectSchemaOf(kind),
       });
+      checkIntegers(action, patch);
       const { resourceVersion } = live.metadata;
       await context.patch(kind, key, {
         ...patch,
@@ -299,24 +302,20 @@ export class ResultWriter<P extends KubernetesObject> {
       object = await apply();
     }
     try {
-      for (let attempt = 1;; attempt++) {
-        if (object === undefined || object.metadata.uid !== uid) return;
-        const leftovers = await leftoversOf(object, fieldManager);
-        if (leftovers === undefined) return;
-        const { resourceVersion } = object.metadata;
-        try {
+      await retryOnConflict(object, {
+        async send(latest) {
+          if (latest.metadata.uid !== uid) return;
+          const leftovers = await leftoversOf(latest, fieldManager);
+          if (leftovers === undefined) return;
+          checkIntegers(action, { status: leftovers });
+          const { resourceVersion } = latest.metadata;
           await context.patch(kind, key, {
             metadata: { uid, resourceVersion },
             status: leftovers,
           }, { ...options, match: false });
-          return;
-        } catch (error) {
-          const mayRetry = ApiError.is(error) && error.isConflict &&
-            attempt < MAX_ATTEMPTS;
-          if (!mayRetry) throw error;
-          object = await read();
-        }
-      }
+        },
+        read,
+      });
     } catch (error) {
       // The next apply is sent, even if its intent is the same.
       await context.forgetApply(kind, key, "status");

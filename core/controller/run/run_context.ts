@@ -35,6 +35,7 @@ import {
   applyRequest,
   checkObject,
   createRequest,
+  encodeJson,
   keyFor,
   patchRequest,
   replaceRequest,
@@ -44,11 +45,15 @@ import type {
   WriteOptions,
 } from "../../client/request_options.ts";
 import type { Answer } from "../../client/response.ts";
+import { retryOnConflict } from "../../client/retry_on_conflict.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
 import { mutableCopy, prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
-import type { JsonPatchOperation } from "../../patch/json_patch.ts";
-import { isJsonObject } from "../../patch/json_value.ts";
+import {
+  diffJsonPatch,
+  type JsonPatchOperation,
+} from "../../patch/json_patch.ts";
+import { checkIntegers, isJsonObject } from "../../patch/json_value.ts";
 import { isPromise } from "../../callback.ts";
 import { spanFields } from "../../tracing.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
@@ -75,6 +80,7 @@ import type { Run } from "./run.ts";
 import { allWrites, type SourceGroup } from "../source_group.ts";
 import { WatchingSource } from "../watch/watch_source.ts";
 import type { MaybePromise } from "../reconciler.ts";
+import { valuesOf } from "./write_changes.ts";
 import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,
@@ -155,9 +161,6 @@ const WRITES = [
   "addFinalizer",
   "removeFinalizer",
 ] as const;
-
-/** Maximum number of attempts of `ctx.modify` when others cause conflicts. */
-const MODIFY_ATTEMPTS = 10;
 
 /** Properties of a write that differ between the verbs. */
 interface Write<T extends KubernetesObject> {
@@ -609,38 +612,31 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       subject: "ctx.modify()",
     });
     const { client } = this.#deps;
-    const { signal = this.#run.signal } = options;
+    const { signal = this.#run.signal, subresource } = options;
     const target = await this.#keyOf(kind, key);
-    for (let attempt = 1;; attempt++) {
-      const read = await client.find(kind, target, { signal });
-      if (read === undefined) return undefined;
-      const changed = mutableCopy(read);
-      const result: unknown = change(changed);
-      const isAsync = isPromise(result);
-      if (isAsync) result.then(undefined, () => {}); // Reported below.
-      const { metadata } = Object(result) as Partial<KubernetesObject>;
-      const isOther = metadata?.uid === read.metadata.uid && result !== changed;
-      if (isAsync || isOther) {
-        throw new TypeError(
-          `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
-            isAsync ? "a promise" : "another object"
-          }`,
-        );
-      }
-      if (!replacementChanges(read, changed, options.subresource)) {
-        // What it returns must be in the cache, which may be behind what was read.
-        const base = read.metadata.resourceVersion;
-        this.#beginWrite(kind, target).succeed(read, { base });
-        return read;
-      }
-      try {
-        const sent = { ...options, match: false }; // It was compared above.
-        return await this.update(kind, changed, sent);
-      } catch (error) {
-        if (!ApiError.is(error)) throw error;
-        if (error.isNotFound) return undefined;
-        if (!error.isConflict || attempt === MODIFY_ATTEMPTS) throw error;
-      }
+    const read = () => client.find(kind, target, { signal });
+    const first = await read();
+    if (first === undefined) return undefined;
+    try {
+      return await retryOnConflict(first, {
+        attempts: 10,
+        read,
+        send: async (latest) => {
+          const { resourceVersion } = latest.metadata;
+          const patch = modification(kind, latest, { change, subresource });
+          if (patch === undefined) {
+            // What it returns must be in the cache, which may be behind.
+            const base = resourceVersion;
+            this.#beginWrite(kind, target).succeed(latest, { base });
+            return latest;
+          }
+          const sent = { ...options, type: "json", match: false } as const;
+          return (await this.sendPatch(kind, target, patch, sent)).object;
+        },
+      });
+    } catch (error) {
+      if (ApiError.is(error) && error.isNotFound) return undefined;
+      throw error;
     }
   }
 
@@ -690,7 +686,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const isSame = current?.metadata.uid === primary.metadata.uid;
     const latest = isSame ? current as P : primary;
     return await setFinalizer(latest, {
-      kind,
       finalizer,
       isWanted,
       read: () => client.find(kind, objectKey, { signal }),
@@ -734,7 +729,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       const written = key ?? parseKey(answer.keyText);
       (own ?? this.#beginWrite(kind, written)).succeed(answer.json, {
         sent: sentPart(verb, body),
-        base: (body as Partial<KubernetesObject>).metadata?.resourceVersion,
+        base: baseOf(body),
         subresource: isStatus,
       });
       const after = write.learn && await this.#cached(kind, written);
@@ -886,6 +881,59 @@ function isSource<P extends KubernetesObject>(
   which: Kind | EventSource<P>,
 ): which is EventSource<P> {
   return typeof which === "object" && which !== null && "start" in which;
+}
+
+/**
+ * JSON Patch with the changes that a function makes, for an object that nobody has
+ * changed; undefined if it changes nothing that a write can set.
+ *
+ * @throws {TypeError} If the function returns a promise or another object, or a
+ * value is no JSON.
+ * @throws {RangeError} If a changed part has an integer beyond 2^53 − 1.
+ */
+function modification<T extends KubernetesObject>(
+  kind: Kind<T>,
+  object: T,
+  { change, subresource }: {
+    readonly change: (object: T) => void;
+    readonly subresource: "status" | undefined;
+  },
+): readonly JsonPatchOperation[] | undefined {
+  const copy = mutableCopy(object);
+  const result: unknown = change(copy);
+  const isAsync = isPromise(result);
+  if (isAsync) result.then(undefined, () => {}); // Reported below.
+  const { metadata } = Object(result) as Partial<KubernetesObject>;
+  const isOther = metadata?.uid === object.metadata.uid && result !== copy;
+  if (isAsync || isOther) {
+    throw new TypeError(
+      `Cannot modify ${kind.kind}: the function must change the object that it gets, without await, and return nothing: received ${
+        isAsync ? "a promise" : "another object"
+      }`,
+    );
+  }
+  const action = `modify ${kindText(kind)} ${keyText(keyOf(object))}`;
+  const changed = JSON.parse(encodeJson(copy, action)) as T;
+  if (!replacementChanges(object, changed, subresource)) return undefined;
+  const patch = diffJsonPatch(object, changed);
+  checkIntegers(action, valuesOf(patch));
+  const path = "/metadata/resourceVersion";
+  const value = object.metadata.resourceVersion;
+  // The server reports a conflict if it has another one.
+  return [...patch, { op: "replace", path, value }];
+}
+
+/** Version of the object that a write is for; undefined if it is for any. */
+function baseOf(body: object): string | undefined {
+  if (!Array.isArray(body)) {
+    return (body as Partial<KubernetesObject>).metadata?.resourceVersion;
+  }
+  const guard = (body as readonly JsonPatchOperation[]).find(({ op, path }) =>
+    path === "/metadata/resourceVersion" && (op === "replace" || op === "test")
+  );
+  return guard !== undefined && "value" in guard
+    ? String(guard.value)
+    : undefined;
 }
 
 /** Fields that a write sends, if it sends only a part of the object. */

@@ -15,7 +15,12 @@ import {
   shortText,
   textWithCause,
 } from "../../error_text.ts";
-import { type Logger, type LogLevel, unfailingLogger } from "../../logger.ts";
+import {
+  type Logger,
+  type LogLevel,
+  stackText,
+  unfailingLogger,
+} from "../../logger.ts";
 import type {
   Counter,
   Histogram,
@@ -198,6 +203,9 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
           hint:
             "what ctx reads from a cache is frozen: change a copy by structuredClone(), or use ctx.modify()",
         }),
+        // At level error, loggers write the stack themselves.
+        ...(error instanceof Error && level === "warn" &&
+          plan.state.failures <= 1 && { stack: stackText(error) }),
       });
     }
   }

@@ -5,7 +5,11 @@
  */
 import { type Kind, kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import { diffJsonPatch, pointerSteps } from "../../patch/json_patch.ts";
+import {
+  diffJsonPatch,
+  type JsonPatchOperation,
+  pointerSteps,
+} from "../../patch/json_patch.ts";
 
 /** Maximum number of fields that are shown for a write. */
 const MAX_FIELDS = 20;
@@ -67,6 +71,17 @@ export function changedFields(
 /** Converts a JSON pointer to a readable path. */
 export function fieldOf(pointer: string): string {
   return pointerSteps(pointer).join(".");
+}
+
+/** Values that a JSON Patch sets, by readable path. */
+export function valuesOf(
+  patch: readonly JsonPatchOperation[],
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    patch.flatMap((one) =>
+      "value" in one ? [[fieldOf(one.path), one.value]] : []
+    ),
+  );
 }
 
 /** Value at a JSON pointer; undefined if absent. */

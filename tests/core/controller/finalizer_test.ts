@@ -39,6 +39,7 @@ class Server {
   object: KubernetesObject | undefined;
   readonly others: (() => void)[];
   patches = 0;
+  #version = 1;
 
   constructor(object: KubernetesObject, ...others: (() => void)[]) {
     this.object = object;
@@ -51,7 +52,11 @@ class Server {
     patch: readonly JsonPatchOperation[],
   ): Promise<KubernetesObject> => {
     this.patches++;
-    this.others.shift()?.();
+    const interfere = this.others.shift();
+    interfere?.();
+    if (interfere && this.object) {
+      this.object.metadata.resourceVersion = `${++this.#version}`;
+    }
     try {
       if (this.object === undefined) {
         throw new ApiError("Gone", { status: 404, reason: "NotFound" });
@@ -71,7 +76,6 @@ function change(
   isWanted: boolean,
 ): Promise<KubernetesObject | undefined> {
   return setFinalizer(structuredClone(server.object as KubernetesObject), {
-    kind: KIND,
     finalizer: OURS,
     isWanted,
     read: server.read,
@@ -130,6 +134,16 @@ test("setFinalizer removes no finalizer that has moved to the place of ours", as
   assert.deepEqual(server.object?.metadata.finalizers, ["third.example.com/y"]);
 });
 
+test("setFinalizer removes an entry that others add meanwhile", async () => {
+  const server: Server = new Server(
+    gadget([OURS]),
+    () => server.object = gadget([OURS, "other.example.com/x", OURS]),
+  );
+  await change(server, false);
+  assert.equal(server.patches, 2);
+  assert.deepEqual(server.object?.metadata.finalizers, ["other.example.com/x"]);
+});
+
 test("setFinalizer succeeds if the object was deleted or created again [J8]", async () => {
   const gone: Server = new Server(
     gadget([OURS]),
@@ -146,7 +160,6 @@ test("setFinalizer succeeds if the object was deleted or created again [J8]", as
 
 test("setFinalizer adds nothing once the object is being deleted", async () => {
   const deleted = gadget(["other.example.com/x"]);
-  deleted.metadata.resourceVersion = "2";
   deleted.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
   const server: Server = new Server(
     gadget(["other.example.com/x"]),
@@ -171,7 +184,9 @@ test("setFinalizer fails after ten conflicts in a row", async () => {
   );
   await assert.rejects(
     change(server, false),
-    /changed by other clients 10 times in a row/,
+    (error) =>
+      ApiError.is(error) && error.isConflict &&
+      error.message.endsWith("clients changed the object 10 times in a row"),
   );
   assert.equal(server.patches, 10);
 });

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { differences, jsonEquals } from "../../../core/patch/json_value.ts";
+import {
+  differences,
+  jsonEquals,
+  roundedInteger,
+} from "../../../core/patch/json_value.ts";
 
 test("jsonEquals compares fields by name, in any order, and items in order", () => {
   assert.ok(jsonEquals({ a: 1, b: [{ c: null }] }, { b: [{ c: null }], a: 1 }));
@@ -37,4 +41,15 @@ test("differences names the deepest parts, and lists of another length whole", (
       { path: [], before, after },
     ]);
   }
+});
+
+test("roundedInteger finds integers beyond 2^53 − 1 within 64 bits", () => {
+  const cases: readonly (readonly [unknown, string | undefined])[] = [
+    [{ a: { b: [0, 2 ** 53] } }, "a.b[1]"],
+    [{ a: [[-(2 ** 53)]] }, "a[0][0]"],
+    [{ a: [{ b: 2 ** 63 }] }, "a[0].b"],
+    [{ a: 2 ** 53 - 1, b: -(2 ** 53) + 1 }, undefined],
+    [{ a: 2 ** 64, b: 1e300, c: 0.5, d: null, e: `${2 ** 60}` }, undefined],
+  ];
+  for (const [value, path] of cases) assert.equal(roundedInteger(value), path);
 });

@@ -5,7 +5,7 @@ import {
   exponentialBackoff,
   noRetry,
 } from "../../../core/queue/retry_policy.ts";
-import { TokenBucket } from "../../../core/queue/token_bucket.ts";
+import { tokenBucket } from "../../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../../core/queue/window_limiter.ts";
 
 test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExecutionTest]", () => {
@@ -108,7 +108,7 @@ test("TokenBucket observes rate and burst for any sequence of takes", () => {
       fc.integer({ min: 1, max: 10 }),
       fc.array(fc.nat(300), { maxLength: 200 }),
       (limit, burst, gaps) => {
-        const bucket = new TokenBucket({ limit, burst });
+        const bucket = tokenBucket({ limit, burst });
         let now = 0;
         const taken: number[] = [];
         for (const gap of gaps) {
@@ -135,12 +135,12 @@ test("TokenBucket observes rate and burst for any sequence of takes", () => {
     ),
     { numRuns: 50 },
   );
-  assert.throws(() => new TokenBucket({ limit: 0 }), RangeError);
-  assert.throws(() => new TokenBucket({ limit: 1, burst: 0.5 }), RangeError);
+  assert.throws(() => tokenBucket({ limit: 0 }), RangeError);
+  assert.throws(() => tokenBucket({ limit: 1, burst: 0.5 }), RangeError);
 });
 
 test("TokenBucket and exponentialBackoff accept the least that makes sense", () => {
-  const slow = new TokenBucket({ limit: 0.5 });
+  const slow = tokenBucket({ limit: 0.5 });
   assert.equal(slow.take(0), 0);
   assert.equal(slow.take(0), 2_000);
   assert.equal(exponentialBackoff({ maxAttempts: 0 }).maxAttempts, 0);

@@ -102,3 +102,13 @@ test("summarizeConditions counts the steps that are done [F30]", () => {
   });
   assert.equal(strict?.message, "B message");
 });
+
+test("summarizeConditions takes the words of a condition without any as empty", () => {
+  const foreign = [{ type: "Synced", status: "False" }] as Condition[];
+  assert.deepEqual(summarizeConditions(foreign, { target: "Ready" }), {
+    type: "Ready",
+    status: "False",
+    reason: "Unspecified",
+    message: "",
+  });
+});

@@ -10,6 +10,7 @@ import {
   markAs,
   MAX_MESSAGE_LENGTH,
   removeCondition,
+  sameState,
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
 
@@ -151,4 +152,16 @@ test("Functions of conditions take a status that has none yet", () => {
 
 test("a message has at most the 32,768 characters that definitions allow", () => {
   assert.equal(MAX_MESSAGE_LENGTH, 32_768);
+});
+
+test("sameState takes a message that is absent as empty", () => {
+  const [condition] = setCondition([], {
+    type: "Ready",
+    status: "True",
+    reason: "Done",
+  }, { now: 0 });
+  const { message: _, ...foreign } = condition!;
+  assert.equal(sameState(foreign as Condition, condition!), true);
+  const other = { ...condition!, message: "x" };
+  assert.equal(sameState(foreign as Condition, other), false);
 });

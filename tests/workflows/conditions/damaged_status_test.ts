@@ -27,6 +27,8 @@ const garbage = fc.oneof(
     [{}, { type: "Ready" }],
     [{ type: 5 }, { type: "Ready", status: "True" }, { type: "Ready" }],
     [{ type: "Stalled", status: "True", reason: 5 }],
+    [{ type: "Synced", status: "True" }],
+    [{ type: "Synced", status: "True", reason: "Done", message: 7 }],
   ),
 );
 

@@ -152,3 +152,45 @@ test("SharedStatus names the object that was created again in its error", async 
       /uid-2 in place of uid-1/.test(error.message),
   );
 });
+
+test("SharedStatus writes once if a webhook refuses the write by 409", async () => {
+  const { given, patches } = access(() => {
+    throw new ApiError("Cannot patch: denied", { status: 409 });
+  });
+  const object = release();
+  const status = new SharedStatus(object, { access: given });
+  object.status = { conditions: [READY] };
+  await assert.rejects(
+    status.write(object),
+    /denied; no other client has changed the object/,
+  );
+  assert.equal(patches.length, 1);
+});
+
+test("SharedStatus ends its pause between two attempts when the run is aborted", async () => {
+  let version = 1;
+  const { given, patches } = access(
+    () => {
+      throw new ApiError("Cannot patch: conflict", { status: 409 });
+    },
+    () => release({ resourceVersion: `${++version}` }),
+  );
+  const run = new AbortController();
+  const object = release();
+  const status = new SharedStatus(object, {
+    access: { ...given, signal: run.signal },
+    clock: {
+      now: () => 0,
+      wallTime: () => 0,
+      setTimer: () => ({ cancel() {} }),
+    },
+  });
+  object.status = { conditions: [READY] };
+  const reason = new Error("The run has ended");
+  const written = status.write(object);
+  while (patches.length < 2) await Promise.resolve();
+  await Promise.resolve();
+  run.abort(reason);
+  await assert.rejects(written, (error) => error === reason);
+  assert.equal(patches.length, 2);
+});

@@ -15,6 +15,7 @@ import {
 import {
   formOfKind,
   formOfSchema,
+  isFilled,
   sameValue,
 } from "../../../workflows/dependents/value_form.ts";
 
@@ -202,4 +203,22 @@ test("sameValue sees items that a list has lost, gained or moved", () => {
       isSame,
     );
   }));
+});
+
+test("sameValue takes null in a map of texts as an empty text", () => {
+  assert.equal(sameValue({ a: null }, { a: "" }, "texts"), true);
+  assert.equal(sameValue({ a: null }, { a: "x" }, "texts"), false);
+  assert.equal(sameValue(null, "", "atomic"), false);
+});
+
+test("isFilled takes a default for an empty value, and no other value", () => {
+  const form = formOfSchema({
+    properties: { size: { type: "string", default: "small" }, label: {} },
+  });
+  const is = (name: string, desired: unknown, actual: unknown) =>
+    isFilled(form, name, { desired, actual });
+  assert.equal(is("size", null, "small"), true);
+  assert.equal(is("size", null, "large"), false);
+  assert.equal(is("size", "", "small"), false, "a custom resource keeps it");
+  assert.equal(is("label", null, "small"), false);
 });

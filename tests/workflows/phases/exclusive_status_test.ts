@@ -65,6 +65,24 @@ test("ExclusiveStatus goes on over a change of other parts [L39]", () =>
     );
   }));
 
+test("ExclusiveStatus writes once if a webhook refuses the write by 409", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    let writes = 0;
+    const refusing = client.with([(next) => async (request) => {
+      if (request.method !== "PUT") return await next(request);
+      writes++;
+      throw new ApiError("Cannot replace: denied", { status: 409 });
+    }]);
+    const object = await read();
+    statuses.adopt(object);
+    object.status = { ...object.status, conditions: [condition("First")] };
+    await assert.rejects(
+      statuses.write(object, refusing),
+      /denied; no other client has changed the object/,
+    );
+    assert.equal(writes, 1);
+  }));
+
 test("ExclusiveStatus never overwrites a status of another writer [L39]", () =>
   withNamespace(async ({ client, statuses, read }) => {
     const object = await read();

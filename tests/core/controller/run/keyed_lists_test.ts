@@ -87,3 +87,14 @@ test("mentionsKeyedList finds lists in maps, and no schema of inherited names", 
   assert.equal(mentionsKeyedList({ sites: { a: ports } }, maps), true);
   assert.equal(mentionsKeyedList({ constructor: ports }, maps), false);
 });
+
+test("mergeKeyedLists changes the first of entries with the same key", () => {
+  const twice = {
+    conditions: [{ type: "A", status: "1" }, { type: "A", status: "2" }],
+  };
+  const patch = { conditions: [{ type: "A", reason: "x" }] };
+  const states = { given: twice, current: twice };
+  assert.deepEqual(mergeKeyedLists(patch, undefined, states), {
+    conditions: [{ type: "A", status: "1", reason: "x" }],
+  });
+});

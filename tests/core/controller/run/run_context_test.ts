@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import { ApiError } from "../../../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
 import { logFields } from "../../../../core/controller/run/run_context.ts";
 import { RunAbortedError } from "../../../../core/controller/run/run.ts";
@@ -154,14 +155,31 @@ test("RunContext deletes in the background, and only the object with the UID", a
 });
 
 test("RunContext modifies again after a conflict, ten times at most", async () => {
-  const body = configMap();
   const conflict = refused(409, "Conflict");
   const { ctx, sent } = contextOf({
-    answers: Array.from({ length: 10 }, () => [{ body }, conflict]).flat(),
+    answers: Array.from({ length: 10 }, (_, at) => [
+      { body: configMap({ resourceVersion: `${at + 5}` }) },
+      conflict,
+    ]).flat(),
   });
   const change = (map: ConfigMap) => void (map.data = { a: "b" });
-  await assert.rejects(ctx.modify(ConfigMap, KEY, change), /Conflict/);
+  await assert.rejects(
+    ctx.modify(ConfigMap, KEY, change),
+    (error) => ApiError.is(error) && error.isConflict,
+  );
   assert.equal(sent.length, 20);
+});
+
+test("RunContext modifies once if a webhook refuses the write by 409", async () => {
+  const body = configMap();
+  const answers = [{ body }, refused(409, "Conflict"), { body }];
+  const { ctx, sent } = contextOf({ answers });
+  const change = (map: ConfigMap) => void (map.data = { a: "b" });
+  await assert.rejects(
+    ctx.modify(ConfigMap, KEY, change),
+    /no other client has changed the object/,
+  );
+  assert.equal(sent.length, 3);
 });
 
 test("RunContext returns nothing if the object to modify is gone", async () => {

@@ -115,7 +115,9 @@ test("RunReporter measures in seconds, and counts a used-up series once", async 
   const run = runOf(9_000);
   reporter.started(run);
   for (const alarm of [true, false, false]) {
-    reporter.ended(run, FAILED, { failure: "exhausted", alarm } as RunPlan);
+    const state = { failures: 1 };
+    const plan = { failure: "exhausted", alarm, state };
+    reporter.ended(run, FAILED, plan as RunPlan);
   }
   const retry = { failure: "retry", timerAt: 12_500, state: { attempt: 2 } };
   reporter.ended(run, FAILED, retry as RunPlan);
