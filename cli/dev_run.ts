@@ -53,10 +53,10 @@ export interface DevRun {
   readonly watch: boolean;
   /** Value of `--export`. */
   readonly export: string | undefined;
-  /** Value of `--apply`. */
-  readonly apply: string | undefined;
-  /** Value of `--crd`. */
-  readonly crd: string | undefined;
+  /** Values of `--apply`. */
+  readonly apply: readonly string[];
+  /** Values of `--crd`. */
+  readonly crd: readonly string[];
   /** File that marks a printed greeting, across restarts. */
   readonly greeted: string;
   /**
@@ -247,11 +247,11 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   } catch {
     return; // Greeted before a restart.
   }
-  if (deps.apply !== undefined) await applyObjects(deps.apply, deps);
+  for (const path of deps.apply) await applyObjects(path, deps);
   const sample = file.replace(/\.[cm]?[jt]sx?$/, ".yaml");
   const { apply, crd } = deps;
-  const hasSample = apply === undefined &&
-    (crd === undefined || resolve(crd) !== resolve(sample)) &&
+  const hasSample = apply.length === 0 &&
+    !crd.some((path) => resolve(path) === resolve(sample)) &&
     await access(sample).then(() => true, () => false);
   const kind = operator.controllers.map((controller) => controller.kind)
     .find(isResolved);
