@@ -6,6 +6,7 @@ import { readExamples } from "../testing/check/example_files.ts";
 import { startCheckWorkers } from "./check_workers.ts";
 import {
   type Command,
+  type CommandTerminal,
   type FlagValues,
   suggestion,
   type Terminal,
@@ -65,7 +66,7 @@ export const checkCommand: Command = {
 async function check(
   file: string,
   flags: FlagValues,
-  terminal: Terminal,
+  terminal: CommandTerminal,
 ): Promise<number> {
   const path = await findOperatorFile(file);
   const from = textOf(flags, "from");
@@ -300,12 +301,12 @@ const PROGRESS_INTERVAL_MS = 10_000;
 
 /** Display of the progress: a bar on a terminal, otherwise occasional lines. */
 export function progressText(
-  terminal: Terminal,
+  terminal: CommandTerminal,
 ): { show(progress: Progress): void; end(): void } {
   let shown = "";
   let said = performance.now();
   const erase = () => {
-    if (shown !== "" && terminal.colors) terminal.say("\r\x1b[K");
+    if (shown !== "" && terminal.colors) terminal.draw("\r\x1b[K");
     shown = "";
   };
   return {

@@ -33,6 +33,15 @@ export interface Terminal {
   interrupts(): AbortSignal;
 }
 
+/** Terminal of a command, which escapes control characters in text. */
+export interface CommandTerminal extends Terminal {
+  /**
+   * Writes to standard error as it is, for colours and movements of the cursor.
+   * Text of others in it must be escaped by `printable`.
+   */
+  draw(text: string): void;
+}
+
 export interface Command {
   readonly name: string;
   /** Placeholder of the operands, such as `FILE…`; empty if absent. */
@@ -56,7 +65,7 @@ export interface Command {
     readonly flags: FlagValues;
     /** Arguments that belong to no flag, usually files. */
     readonly operands: readonly string[];
-    readonly terminal: Terminal;
+    readonly terminal: CommandTerminal;
   }): Promise<number>;
 }
 

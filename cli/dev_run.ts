@@ -25,7 +25,7 @@ import {
 import { builtInKinds } from "./operator_description.ts";
 import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
-import { reportError, type Terminal } from "./command.ts";
+import { type CommandTerminal, reportError, type Terminal } from "./command.ts";
 import {
   isGuarded,
   loadMainModule,
@@ -92,7 +92,7 @@ export async function runDev(
 export async function beginDev(
   file: string,
   run: DevRun,
-  terminal: Terminal,
+  terminal: CommandTerminal,
 ): Promise<void> {
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
@@ -110,7 +110,7 @@ export async function beginDev(
 /** Environment of the operators. */
 interface RunDeps extends DevRun {
   readonly file: string;
-  readonly terminal: Terminal;
+  readonly terminal: CommandTerminal;
   /** Promise that rejects on the first unhandled error. */
   readonly failed: Promise<never>;
 }
@@ -127,7 +127,7 @@ async function runOperators(
   const logger = readableLogger({
     write(text) {
       lines.add(text);
-      terminal.say(text);
+      terminal.draw(text);
     },
     colors: terminal.colors,
     level: debug ? "debug" : "info",
