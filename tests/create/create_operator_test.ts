@@ -56,6 +56,9 @@ for (const runtime of ["node", "deno", "bun"]) {
     const text = textOf(project);
     assert.doesNotMatch(text, /[gG]reet|sample\.example/);
     assert.doesNotMatch(text, /%(?:runtime|install|dev|version|zod)%/);
+    // A run takes the time from its context, as the docs show it.
+    assert.match(text, /ctx\.clock\.wallTime\(\)/);
+    assert.doesNotMatch(text, /options\.clock|Date\.now/);
   });
 }
 
