@@ -1,6 +1,6 @@
 import type { Command } from "./command.ts";
 import { DATA_FLAG, readUsers, startServer } from "./embedded_server.ts";
-import { aborted, portOf, textOf, writeSecretFile } from "./serving.ts";
+import { aborted, listOf, portOf, textOf, writeSecretFile } from "./serving.ts";
 
 export const apiserverCommand: Command = {
   name: "apiserver",
@@ -18,7 +18,7 @@ export const apiserverCommand: Command = {
     ...DATA_FLAG,
     "token-auth-file FILE":
       'CSV with users, as in kube-apiserver: token,user,uid,"group1,group2"',
-    "controllers LIST":
+    "controllers NAME…":
       "controllers to run, as in kube-controller-manager; all by default",
     "simulate": "run pods on a simulated node, without containers",
   },
@@ -30,8 +30,9 @@ export const apiserverCommand: Command = {
       port: portOf(flags),
       data: textOf(flags, "data"),
       users: tokens === undefined ? undefined : readUsers(tokens),
-      controllers: textOf(flags, "controllers")?.split(",").filter(Boolean) ??
-        ["*"],
+      controllers: flags["controllers"] === undefined
+        ? ["*"]
+        : listOf(flags, "controllers"),
       simulate: flags["simulate"] === true,
     });
     try {

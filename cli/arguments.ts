@@ -79,7 +79,8 @@ function readFlags(
     tokens: true,
     allowPositionals: true,
   });
-  const flags: Record<string, string | true> = Object.create(null);
+  const flags: Record<string, string | true | readonly string[]> = Object
+    .create(null);
   const operands: string[] = [];
   for (const token of tokens) {
     if (token.kind === "positional") operands.push(token.value);
@@ -88,7 +89,13 @@ function readFlags(
       if (flag === undefined && token.name !== "help") {
         throw unknownFlag(token.rawName, command);
       }
-      flags[token.name] = flagValue(flag, token.value, command);
+      const value = flagValue(flag, token.value, command);
+      const earlier = flags[token.name];
+      if (Array.isArray(value)) {
+        flags[token.name] = [...earlier as readonly string[] ?? [], ...value];
+      } else if (earlier === undefined || flag === undefined) {
+        flags[token.name] = value;
+      } else throw repeatedFlag(flag, [earlier, value], command);
     }
   }
   return { flags, operands };
@@ -98,18 +105,33 @@ function flagValue(
   flag: Flag | undefined,
   value: string | undefined,
   command: Command,
-): string | true {
+): string | true | readonly string[] {
   if (flag?.value === undefined) {
     if (value === undefined) return true;
     const name = flag?.name ?? "help";
     throw wrongUse(command, `--${name} takes no value: received "${value}"`);
   }
-  if (value !== undefined && value !== "") return value;
-  const { name } = flag;
+  const { name, isList } = flag;
+  const values = isList
+    ? value?.split(",").map((one) => one.trim()).filter(Boolean) ?? []
+    : [];
+  if (values.length > 0) return values;
+  if (!isList && value !== undefined && value !== "") return value;
   throw wrongUse(
     command,
     `--${name} takes a value: write --${name} ${flag.value}`,
   );
+}
+
+function repeatedFlag(
+  { name, value }: Flag,
+  received: readonly unknown[],
+  command: Command,
+): UsageError {
+  const all = value === undefined
+    ? ""
+    : `: received ${received.map((one) => `"${one}"`).join(" and ")}`;
+  return wrongUse(command, `--${name} may be given only once${all}`);
 }
 
 function unknownFlag(written: string, command: Command): UsageError {

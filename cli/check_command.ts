@@ -6,13 +6,14 @@ import { readExamples } from "../testing/check/example_files.ts";
 import { startCheckWorkers } from "./check_workers.ts";
 import {
   type Command,
+  type CommandTerminal,
   type FlagValues,
   suggestion,
   type Terminal,
   UsageError,
 } from "./command.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
-import { requireOutput, textOf, writeOutput } from "./serving.ts";
+import { listOf, requireOutput, textOf, writeOutput } from "./serving.ts";
 import type { Progress } from "../testing/check/check_operator.ts";
 
 /** Kinds of plans with their descriptions, one per line. */
@@ -35,12 +36,11 @@ export const checkCommand: Command = {
     "2: the check could not run, or no plan did. Kinds of plans:\n" +
     KIND_LINES,
   flags: {
-    "examples FILES":
-      "YAML files of objects and definitions, separated by commas",
+    "examples FILE…": "YAML files of objects and definitions",
     "plans N": "run no more than N plans",
     "budget TIME": "stop after a time (default 10m)",
     "seed S": "seed of names, UIDs and jitter (default 1)",
-    "only KINDS": "kinds of plans, separated by commas",
+    "only KIND…": "kinds of plans",
     "exhaustive": "run all orders of deliveries and crashes of small operators",
     "replay PLAN": "run one plan, as a finding names it",
     "from OLD_FILE": "older build, for plans that upgrade",
@@ -66,7 +66,7 @@ export const checkCommand: Command = {
 async function check(
   file: string,
   flags: FlagValues,
-  terminal: Terminal,
+  terminal: CommandTerminal,
 ): Promise<number> {
   const path = await findOperatorFile(file);
   const from = textOf(flags, "from");
@@ -75,8 +75,8 @@ async function check(
     await requireOutput(textOf(flags, name) ?? "-");
   }
   const replay = textOf(flags, "replay");
-  const only = textOf(flags, "only")?.split(",");
-  for (const name of only ?? []) {
+  const only = listOf(flags, "only");
+  for (const name of only) {
     if (name in PLAN_KINDS || name === "none") continue;
     const kinds = Object.keys(PLAN_KINDS);
     throw new UsageError(
@@ -85,7 +85,7 @@ async function check(
       }`,
     );
   }
-  const files = textOf(flags, "examples")?.split(",") ?? [];
+  const files = listOf(flags, "examples");
   const read = await Promise.all(files.map(readExamples));
   const examples = read.length === 0 ? undefined : read.flat();
   const workers = replay === undefined
@@ -100,7 +100,7 @@ async function check(
     from: old,
     export: name,
     examples,
-    only,
+    only: only.length === 0 ? undefined : only,
     replay,
     exhaustive: flags["exhaustive"] === true,
     plans: countOf(flags, "plans"),
@@ -131,8 +131,8 @@ async function check(
 /** Adds what the plans depend on to the commands that run them again. */
 function withFlags(report: CheckReport, flags: FlagValues): CheckReport {
   const given = ["examples", "export", "from"].flatMap((name) => {
-    const text = textOf(flags, name);
-    return text === undefined ? [] : [`--${name} ${text} `];
+    const value = flags[name];
+    return value === undefined ? [] : [`--${name} ${value} `];
   }).join("");
   const findings = report.findings.map((finding) => ({
     ...finding,
@@ -301,12 +301,12 @@ const PROGRESS_INTERVAL_MS = 10_000;
 
 /** Display of the progress: a bar on a terminal, otherwise occasional lines. */
 export function progressText(
-  terminal: Terminal,
+  terminal: CommandTerminal,
 ): { show(progress: Progress): void; end(): void } {
   let shown = "";
   let said = performance.now();
   const erase = () => {
-    if (shown !== "" && terminal.colors) terminal.say("\r\x1b[K");
+    if (shown !== "" && terminal.colors) terminal.draw("\r\x1b[K");
     shown = "";
   };
   return {

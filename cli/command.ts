@@ -6,12 +6,16 @@ export interface Flag {
   readonly name: string;
   /** Placeholder of the value, such as `FILE`; without it the flag is a switch. */
   readonly value: string | undefined;
+  /** Whether it has a list of values, such as `FILE…`. */
+  readonly isList: boolean;
   readonly isRequired: boolean;
   readonly help: string;
 }
 
 /** Values of flags by name; a switch that is present is `true`. */
-export type FlagValues = Readonly<Record<string, string | true | undefined>>;
+export type FlagValues = Readonly<
+  Record<string, string | true | readonly string[] | undefined>
+>;
 
 /** Input and output of a command, passed in so that tests can observe them. */
 export interface Terminal {
@@ -29,6 +33,15 @@ export interface Terminal {
   interrupts(): AbortSignal;
 }
 
+/** Terminal of a command, which escapes control characters in text. */
+export interface CommandTerminal extends Terminal {
+  /**
+   * Writes to standard error as it is, for colours and movements of the cursor.
+   * Text of others in it must be escaped by `printable`.
+   */
+  draw(text: string): void;
+}
+
 export interface Command {
   readonly name: string;
   /** Placeholder of the operands, such as `FILE…`; empty if absent. */
@@ -41,7 +54,8 @@ export interface Command {
   readonly description: string;
   /**
    * Flags with their help: a switch by its name, and any other by its name and
-   * the placeholder of its value, such as `port N`.
+   * the placeholder of its value, such as `port N`. A list, such as `crd FILE…`,
+   * may be given several times and separated by commas; no other flag may.
    */
   readonly flags: Readonly<Record<string, string>>;
   /** Names of the flags that must be given. */
@@ -51,7 +65,7 @@ export interface Command {
     readonly flags: FlagValues;
     /** Arguments that belong to no flag, usually files. */
     readonly operands: readonly string[];
-    readonly terminal: Terminal;
+    readonly terminal: CommandTerminal;
   }): Promise<number>;
 }
 
@@ -61,7 +75,8 @@ export function flagsOf(
 ): readonly Flag[] {
   return Object.entries(flags).map(([usage, help]) => {
     const [name = "", value] = usage.split(" ");
-    return { name, value, isRequired: required.includes(name), help };
+    const isList = value?.endsWith("…") ?? false;
+    return { name, value, isList, isRequired: required.includes(name), help };
   });
 }
 

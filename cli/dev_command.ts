@@ -21,6 +21,7 @@ import { DATA_FLAG, startServer } from "./embedded_server.ts";
 import { RUNTIME } from "./runtime.ts";
 import {
   linkFileOf,
+  listOf,
   portOf,
   temporaryFolder,
   textOf,
@@ -44,9 +45,9 @@ export const devCommand: Command = {
   flags: {
     "watch": "restart the operator when its code changes",
     "debug": "log at debug level",
-    "crd FILE":
+    "crd FILE…":
       "YAML with the CustomResourceDefinitions of others, to install first",
-    "apply PATH":
+    "apply PATH…":
       "YAML file, or folder of such files, with objects to create at the start",
     ...EXPORT_FLAG,
     "port N": "port of the API server; by default any free port",
@@ -67,17 +68,17 @@ export const devCommand: Command = {
       const options = { export: exported, operators: true };
       await runAsMain({ file, task: "describe", options });
     }
-    const crd = textOf(flags, "crd");
-    const definitions = crd === undefined ? [] : await definitionsOf(crd);
-    const apply = textOf(flags, "apply");
-    if (apply !== undefined) await objectsOf(apply);
+    const crd = listOf(flags, "crd");
+    const definitions = await definitionsOf(crd);
+    const apply = listOf(flags, "apply");
+    for (const path of apply) await objectsOf(path);
     const port = portOf(flags);
     const record = textOf(flags, "record");
     const account: DevAccount = {
       name: nameOf(file),
       admin: flags["admin"] === true || record !== undefined,
-      manages: textOf(flags, "manages") ?? "",
-      recorded: textOf(flags, "recorded"),
+      manages: listOf(flags, "manages"),
+      recorded: listOf(flags, "recorded"),
     };
     recordedRequests(account.recorded);
     const interrupts = terminal.interrupts();

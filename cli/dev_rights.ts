@@ -14,9 +14,13 @@ import {
 } from "../testing/rbac.ts";
 import { Namespace } from "../core/kinds/core_v1.ts";
 import type { OperatorHandle } from "../core/operator/development.ts";
-import { neededVerbs, readRequests } from "../testing/request_record.ts";
+import { neededVerbs } from "../testing/request_record.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
-import { managedKinds, operatorManifests } from "./operator_manifests.ts";
+import {
+  managedKinds,
+  operatorManifests,
+  recordedRequests,
+} from "./operator_manifests.ts";
 import {
   describeOperators,
   type OperatorDescription,
@@ -31,10 +35,10 @@ export interface DevAccount {
   readonly name: string;
   /** Whether the account has all rights. */
   readonly admin: boolean;
-  /** Value of `--manages`. */
-  readonly manages: string;
-  /** Value of `--recorded`. */
-  readonly recorded: string | undefined;
+  /** Values of `--manages`. */
+  readonly manages: readonly string[];
+  /** Values of `--recorded`. */
+  readonly recorded: readonly string[];
 }
 
 /** User name of a service account. */
@@ -61,7 +65,7 @@ export async function grantRights(
     ),
     definitions: [],
     managed: await managedKinds(manages),
-    recorded: recorded === undefined ? undefined : readRequests(recorded),
+    recorded: recordedRequests(recorded),
   }).rbac;
   const namespaces = new Set(
     manifests.flatMap(({ metadata }) => metadata.namespace ?? []),

@@ -25,7 +25,7 @@ import {
 import { builtInKinds } from "./operator_description.ts";
 import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
-import { reportError, type Terminal } from "./command.ts";
+import { type CommandTerminal, reportError, type Terminal } from "./command.ts";
 import {
   isGuarded,
   loadMainModule,
@@ -53,10 +53,10 @@ export interface DevRun {
   readonly watch: boolean;
   /** Value of `--export`. */
   readonly export: string | undefined;
-  /** Value of `--apply`. */
-  readonly apply: string | undefined;
-  /** Value of `--crd`. */
-  readonly crd: string | undefined;
+  /** Values of `--apply`. */
+  readonly apply: readonly string[];
+  /** Values of `--crd`. */
+  readonly crd: readonly string[];
   /** File that marks a printed greeting, across restarts. */
   readonly greeted: string;
   /**
@@ -92,7 +92,7 @@ export async function runDev(
 export async function beginDev(
   file: string,
   run: DevRun,
-  terminal: Terminal,
+  terminal: CommandTerminal,
 ): Promise<void> {
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
@@ -110,7 +110,7 @@ export async function beginDev(
 /** Environment of the operators. */
 interface RunDeps extends DevRun {
   readonly file: string;
-  readonly terminal: Terminal;
+  readonly terminal: CommandTerminal;
   /** Promise that rejects on the first unhandled error. */
   readonly failed: Promise<never>;
 }
@@ -127,7 +127,7 @@ async function runOperators(
   const logger = readableLogger({
     write(text) {
       lines.add(text);
-      terminal.say(text);
+      terminal.draw(text);
     },
     colors: terminal.colors,
     level: debug ? "debug" : "info",
@@ -247,11 +247,11 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   } catch {
     return; // Greeted before a restart.
   }
-  if (deps.apply !== undefined) await applyObjects(deps.apply, deps);
+  for (const path of deps.apply) await applyObjects(path, deps);
   const sample = file.replace(/\.[cm]?[jt]sx?$/, ".yaml");
   const { apply, crd } = deps;
-  const hasSample = apply === undefined &&
-    (crd === undefined || resolve(crd) !== resolve(sample)) &&
+  const hasSample = apply.length === 0 &&
+    !crd.some((path) => resolve(path) === resolve(sample)) &&
     await access(sample).then(() => true, () => false);
   const kind = operator.controllers.map((controller) => controller.kind)
     .find(isResolved);

@@ -7,7 +7,7 @@ import type { Command } from "./command.ts";
 import { envtestScripts } from "./envtest/scripts.ts";
 import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
 import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
-import { makeFolder, textOf, writeOutput } from "./serving.ts";
+import { listOf, makeFolder, writeOutput } from "./serving.ts";
 
 /** Flags that reduce the memory of Node: small young generation, one thread. */
 const MEMORY_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1"];
@@ -37,7 +37,7 @@ export const envtestCommand: Command = {
     "programs: they run the embedded API server and take the same flags. As in\n" +
     "envtest, no controllers run unless selected. kubectl runs that of the path.",
   flags: {
-    "controllers LIST":
+    "controllers NAME…":
       "controllers to run, as in kube-controller-manager; none by default",
     "simulate": "run pods on a simulated node, without containers",
   },
@@ -53,8 +53,7 @@ export const envtestCommand: Command = {
       );
     }
     const folder = resolve(operands[0] ?? "");
-    const controllers = textOf(flags, "controllers")?.split(",")
-      .filter(Boolean) ?? [];
+    const controllers = listOf(flags, "controllers");
     controllerSwitch(controllers);
     const command = serverCommand({
       controllers,

@@ -17,9 +17,7 @@ export const kindsCommand: Command = {
     "kubectl get crd NAME -o yaml | coracle kinds - > kinds.ts",
   flags: {},
   async run({ operands, terminal }) {
-    const definitions: CrdManifest[] = [];
-    for (const file of operands) definitions.push(...await definitionsOf(file));
-    terminal.out(typescriptKinds(definitions));
+    terminal.out(typescriptKinds(await definitionsOf(operands)));
     return 0;
   },
 };
@@ -65,31 +63,48 @@ export async function documentsOf(
   });
 }
 
-/** CustomResourceDefinitions of a YAML file. */
+/**
+ * CustomResourceDefinitions of YAML files, of which others may hold other
+ * objects.
+ *
+ * @throws {UsageError} If there are files, and none has a definition, or one
+ * cannot be read, or a definition is not complete.
+ */
 export async function definitionsOf(
-  file: string,
+  files: readonly string[],
 ): Promise<readonly CrdManifest[]> {
-  const documents = await documentsOf(file);
-  const definitions = documents.filter(({ kind }) =>
-    kind === "CustomResourceDefinition"
+  const definitions: CrdManifest[] = [];
+  const others = new Set<string>();
+  for (const file of files) {
+    for (const document of await documentsOf(file)) {
+      if (document.kind !== "CustomResourceDefinition") {
+        others.add(document.kind ?? "no kind");
+        continue;
+      }
+      definitions.push(requireDefinition(document, file));
+    }
+  }
+  if (files.length === 0 || definitions.length > 0) return definitions;
+  throw new UsageError(
+    `Cannot read the kinds of ${files.join(", ")}: ${
+      files.length === 1 ? "it has" : "they have"
+    } no CustomResourceDefinition: received ${
+      [...others].join(", ") || "an empty file"
+    }`,
   );
-  if (definitions.length === 0) {
-    const kinds = documents.map(({ kind }) => kind ?? "no kind");
-    throw new UsageError(
-      `Cannot read the kinds of ${file}: it has no CustomResourceDefinition: received ${
-        [...new Set(kinds)].join(", ") || "an empty file"
-      }`,
-    );
+}
+
+/** Refuses a definition that is not complete. */
+function requireDefinition(document: Document, file: string): CrdManifest {
+  const { spec } = document as Partial<CrdManifest>;
+  if (
+    document.apiVersion === "apiextensions.k8s.io/v1" &&
+    typeof spec?.names?.kind === "string" && Array.isArray(spec.versions)
+  ) {
+    const { apiVersion: _, ...definition } = document;
+    return definition as unknown as CrdManifest;
   }
-  for (const { apiVersion, ...definition } of definitions) {
-    const { spec } = definition as Partial<CrdManifest>;
-    if (
-      apiVersion === "apiextensions.k8s.io/v1" &&
-      typeof spec?.names?.kind === "string" && Array.isArray(spec.versions)
-    ) continue;
-    throw new UsageError(
-      `Cannot read the kinds of ${file}: a definition must be complete and of apiextensions.k8s.io/v1: received ${apiVersion}`,
-    );
-  }
-  return definitions as unknown as readonly CrdManifest[];
+  throw new UsageError(
+    `Cannot read the kinds of ${file}: a definition must be complete and of apiextensions.k8s.io/v1: received ${document.apiVersion}`,
+  );
 }

@@ -9,6 +9,7 @@ import { readArguments } from "./arguments.ts";
 import { type Command, reportError, type Terminal } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { commandHelp, overview } from "./help.ts";
+import { printableTerminal } from "./printable.ts";
 import { processTerminal } from "./terminal.ts";
 
 const RULES: OptionRules<{ readonly terminal?: Terminal | undefined }> = {
@@ -49,9 +50,10 @@ export async function runCli(
  */
 export async function runCommandLine(
   args: readonly string[],
-  terminal: Terminal,
+  given: Terminal,
   commands: readonly Command[] = COMMANDS,
 ): Promise<number> {
+  const terminal = printableTerminal(given);
   let running: string | undefined;
   try {
     checkNodeVersion(process.versions);

@@ -12,6 +12,7 @@ import { beginDev } from "./dev_run.ts";
 import { mainTask } from "./main_process.ts";
 import { describeModule } from "./operator_file.ts";
 import { loadMainModule } from "./operator_module.ts";
+import { printable, printableTerminal } from "./printable.ts";
 import { processTerminal } from "./terminal.ts";
 
 const given = mainTask();
@@ -25,8 +26,14 @@ if (given?.task === "describe") {
     .then((answer) =>
       writeFile(given.answer ?? "", JSON.stringify(answer), { mode: 0o600 })
     )
-    .catch((error) => void process.stderr.write(`${error?.stack ?? error}\n`))
+    .catch((error) =>
+      void process.stderr.write(printable(`${error?.stack ?? error}\n`))
+    )
     .finally(() => process.exit());
 } else if (given?.task === "dev") {
-  void beginDev(given.file, given.run, processTerminal());
+  void beginDev(
+    given.file,
+    given.run,
+    printableTerminal(processTerminal()),
+  );
 }

@@ -25,13 +25,13 @@ import {
   writeManifests,
   yamlWriter,
 } from "./manifest_output.ts";
-import { textOf } from "./serving.ts";
+import { listOf, textOf } from "./serving.ts";
 
 /** Flags for rights that cannot be derived from an operator. */
 export const RIGHTS_FLAGS = {
-  "manages KINDS":
+  "manages KIND…":
     "built-in kinds that the operator only writes, such as ConfigMap,Service",
-  "recorded FILE":
+  "recorded FILE…":
     "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
 } as const;
 
@@ -73,22 +73,22 @@ export const manifestsCommand: Command = {
       });
       described.push(found);
     }
-    const record = textOf(flags, "recorded");
+    const records = listOf(flags, "recorded");
     const input: OperatorManifestInput = {
       name,
       namespace,
       image,
       operators: described.flatMap(({ operators }) => operators),
       definitions: described.flatMap(({ definitions }) => definitions),
-      managed: await managedKinds(textOf(flags, "manages") ?? ""),
-      recorded: recordedRequests(record),
+      managed: await managedKinds(listOf(flags, "manages")),
+      recorded: recordedRequests(records),
     };
     const further = furtherAccess(input).map(({ request }) => request);
-    const seen = record === undefined
+    const seen = records.length === 0
       ? ""
       : further.length === 0
-      ? `Seen in ${record}: nothing besides the rules of the operator.\n`
-      : `Seen in ${record}, and granted besides the rules of the operator:\n${
+      ? `Seen in ${records}: nothing besides the rules of the operator.\n`
+      : `Seen in ${records}, and granted besides the rules of the operator:\n${
         recordText(further)
       }`;
     const text = assumptions(input).map((note) => `${note}\n`).join("") +

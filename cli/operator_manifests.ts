@@ -21,10 +21,10 @@ import {
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
 
-/** Built-in kinds of a list such as `ConfigMap,Service`. */
-export async function managedKinds(list: string): Promise<readonly Kind[]> {
-  const names = list.split(",").map((name) => name.trim())
-    .filter((name) => name !== "");
+/** Built-in kinds of a list of names such as `ConfigMap`. */
+export async function managedKinds(
+  names: readonly string[],
+): Promise<readonly Kind[]> {
   if (names.length === 0) return [];
   const kinds = new Map(
     (await builtInKinds()).map((kind) => [kind.kind, kind]),
@@ -168,15 +168,15 @@ export function resourceOf({ group, plural }: Kind): string {
 const WRITES: readonly string[] = ["create", "update", "patch"];
 
 /**
- * Requests of the file of `--recorded`; undefined without the flag.
+ * Requests of the files of `--recorded`; undefined without the flag.
  *
- * @throws {UsageError} If it cannot be read or is not a record.
+ * @throws {UsageError} If one cannot be read or is not a record.
  */
 export function recordedRequests(
-  file: string | undefined,
+  files: readonly string[],
 ): readonly RecordedRequest[] | undefined {
   try {
-    return file === undefined ? undefined : readRequests(file);
+    return files.length === 0 ? undefined : files.flatMap(readRequests);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

@@ -6,6 +6,7 @@ import {
   type LogLevel,
   stackText,
 } from "../core/logger.ts";
+import { printable, printableLine } from "./printable.ts";
 
 export interface ReadableLoggerOptions {
   /** Callback for each line, including its line break. */
@@ -45,7 +46,8 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 /**
  * Logger for a person at a terminal: one line per message with the time, the
- * object, the message and its fields; stack traces on separate lines.
+ * object, the message and its fields; stack traces on separate lines. Control
+ * characters are escaped.
  *
  * ```text
  * 10:31:07.250  webpage default/hello  Reconciled (modified, 12 ms)
@@ -58,11 +60,12 @@ export function readableLogger(options: ReadableLoggerOptions): Logger {
   return leveledLogger(level, (at, message, fields) => {
     const time = new Date(wallTime()).toISOString().slice(11, 23);
     const { subject, details, stack } = describe(fields, at);
+    const text = printableLine(String(message));
     const parts = [
       paint(DIM, time),
-      paint(BOLD, subject),
-      paint(COLOURS[at], at === "info" ? message : `${at}: ${message}`),
-      paint(DIM, details),
+      paint(BOLD, printableLine(subject)),
+      paint(COLOURS[at], at === "info" ? text : `${at}: ${text}`),
+      paint(DIM, printableLine(details)),
     ];
     write(`${parts.filter((part) => part !== "").join("  ")}\n${stack}`);
   });
@@ -88,7 +91,8 @@ function describe(
     const isError = value instanceof Error && level === "error" && value.stack;
     if (isError || field === "stack") {
       const text = isError ? stackText(value) : String(value);
-      stack += `${text.replaceAll(/^/gm, "    ")}\n`;
+      stack += `${printable(text).replaceAll(/^/gm, "    ")}
+`;
     } else details.push(`${field}=${valueText(value)}`);
   }
   const subject = [controller, object].filter((part) => part !== undefined);

@@ -27,6 +27,12 @@ export function portOf(flags: FlagValues): number {
   );
 }
 
+/** Values of a flag that has a list; empty if it is absent. */
+export function listOf(flags: FlagValues, name: string): readonly string[] {
+  const value = flags[name];
+  return Array.isArray(value) ? value : [];
+}
+
 /** Value of a flag; undefined if it is absent. */
 export function textOf(flags: FlagValues, name: string): string | undefined {
   const value = flags[name];

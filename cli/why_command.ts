@@ -7,6 +7,7 @@ import { isJsonObject } from "../core/patch/json_value.ts";
 import { type Command, type FlagValues, UsageError } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
+import { printableLine } from "./printable.ts";
 import { linkFileOf, textOf } from "./serving.ts";
 
 /** Default address of an operator's probes. */
@@ -164,8 +165,8 @@ function historyText(history: ObjectHistory): string {
   ];
   const head = `${controller} ${object}${
     notes.length > 0 ? ` (${notes.join(", ")})` : ""
-  }\n`;
-  return head + history.runs.map(runText).join("");
+  }`;
+  return linesText([head]) + history.runs.map(runText).join("");
 }
 
 function seconds(ms: number): string {
@@ -174,7 +175,7 @@ function seconds(ms: number): string {
 
 function runText(run: RecordedRun): string {
   const { at, step, cause, outcome, duration, waited, writes } = run;
-  const lines = [
+  const lines: readonly string[] = [
     `  ${at}  ${step}: ${outcome} in ${Math.round(duration)} ms after waiting ${
       Math.round(waited)
     } ms`,
@@ -187,5 +188,10 @@ function runText(run: RecordedRun): string {
     ...(run.error === undefined ? [] : [`    failed   ${run.error}`]),
     ...(run.next === undefined ? [] : [`    next     ${run.next}`]),
   ];
-  return `${lines.join("\n")}\n`;
+  return linesText(lines);
+}
+
+/** Lines of which none becomes two by what objects and errors contain. */
+function linesText(lines: readonly string[]): string {
+  return lines.map((line) => `${printableLine(line)}\n`).join("");
 }

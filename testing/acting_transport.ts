@@ -18,6 +18,7 @@ export class ActingTransport implements Transport {
     | ((request: RecordedRequest, status: number) => void)
     | undefined;
   readonly #refused: ((request: RecordedRequest) => void) | undefined;
+  readonly #sending: ((request: HttpRequest) => void) | undefined;
 
   /**
    * Creates a transport that sends requests through another one, which stays
@@ -27,25 +28,29 @@ export class ActingTransport implements Transport {
    * @param options.record Called with each request and the status of its answer,
    * 0 before that.
    * @param options.refused Called with each request that is answered with 403.
+   * @param options.sending Called with each request; what it throws fails it.
    */
   constructor(
     inner: Transport,
-    { user, record, refused }: {
+    { user, record, refused, sending }: {
       readonly user?: string | undefined;
       readonly record?:
         | ((request: RecordedRequest, status: number) => void)
         | undefined;
       readonly refused?: ((request: RecordedRequest) => void) | undefined;
+      readonly sending?: ((request: HttpRequest) => void) | undefined;
     },
   ) {
     this.#inner = inner;
     this.#headers = user === undefined ? {} : { "impersonate-user": user };
     this.#record = record;
     this.#refused = refused;
+    this.#sending = sending;
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { method, path } = request;
+    this.#sending?.(request);
     const response = await this.#inner.send(this.#acting(request, method));
     const { status } = response;
     if (status !== 201 && status !== 403) return response;

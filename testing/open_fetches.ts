@@ -32,10 +32,32 @@ export function followFetches(clock: VirtualClock): () => void {
   };
 }
 
+/** Wrapped `fetch` by its wrapper. */
+const wrapped: WeakMap<typeof fetch, typeof fetch> = new WeakMap();
+
+function unwrap(given: typeof fetch): typeof fetch {
+  const inner = wrapped.get(given);
+  return inner === undefined ? given : unwrap(inner);
+}
+
+function setFetch(value: typeof fetch): void {
+  Object.defineProperty(globalThis, "fetch", {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  });
+}
+
 function replaceFetch(): () => void {
-  const original = globalThis.fetch;
+  const isMocked = "get" in (fetchProperty() ?? {});
+  const original = unwrap(globalThis.fetch);
   const followed = new Proxy(original, {
     async apply(fetch, self, input): Promise<Response> {
+      if (followers === 0) {
+        if (globalThis.fetch === followed) setFetch(original);
+        return await Reflect.apply(fetch, self, input);
+      }
       const response = await follow(
         Reflect.apply(fetch, self, input) as Promise<Response>,
       );
@@ -48,10 +70,28 @@ function replaceFetch(): () => void {
       return response;
     },
   });
-  globalThis.fetch = followed;
-  return () => {
-    if (globalThis.fetch === followed) globalThis.fetch = original;
-  };
+  wrapped.set(followed, original);
+  setFetch(followed);
+  return () => restoreFetch(isMocked || globalThis.fetch !== followed);
+}
+
+function fetchProperty(): PropertyDescriptor | undefined {
+  return Object.getOwnPropertyDescriptor(globalThis, "fetch");
+}
+
+/**
+ * Takes the wrapper away. A test that has put a mock in its place may still hold
+ * the wrapper: what it restores later is unwrapped then.
+ */
+function restoreFetch(isMocked: boolean): void {
+  const current = unwrap(globalThis.fetch);
+  if (!isMocked) return setFetch(current);
+  Object.defineProperty(globalThis, "fetch", {
+    configurable: true,
+    enumerable: true,
+    get: () => current,
+    set: (value: typeof fetch) => setFetch(unwrap(value)),
+  });
 }
 
 function follow<T>(work: Promise<T>): Promise<T> {

@@ -23,6 +23,7 @@ import { VirtualClock } from "./virtual_clock.ts";
 import { FaultProxy } from "../apiserver/faults/fault_proxy.ts";
 import type { Faults } from "../apiserver/faults/faults.ts";
 import { LogTail } from "./log_tail.ts";
+import { EndlessRequests } from "./endless_requests.ts";
 import { followFetches } from "./open_fetches.ts";
 import { QuietTransport } from "./quiet_transport.ts";
 import {
@@ -190,7 +191,9 @@ export class TestCluster {
   readonly #ownNamespace: boolean;
   /** Rules that were logged for refused requests. */
   readonly #saidRules: Set<string> = new Set();
-  readonly #endFetches: (() => void) | undefined;
+  /** Functions that give the clock free. */
+  readonly #forget: (() => void)[] = [];
+  readonly #endless: EndlessRequests | undefined;
   #operator: TestedOperator | undefined;
   /** Whether a method of this cluster advances the clock. */
   #isMoving = false;
@@ -215,7 +218,14 @@ export class TestCluster {
     this.server = server;
     this.faults = faults;
     this.#ownNamespace = options.namespace === undefined;
-    if (clock instanceof VirtualClock) this.#endFetches = followFetches(clock);
+    if (clock instanceof VirtualClock) {
+      const endless = new EndlessRequests(clock);
+      this.#endless = endless;
+      this.#forget.push(
+        followFetches(clock),
+        clock.waitFor(() => endless.check()),
+      );
+    }
     this.namespace = options.namespace ??
       `test-${crypto.randomUUID().slice(0, 8)}`;
     this.#log = new LogTail(() => clock.wallTime());
@@ -228,6 +238,7 @@ export class TestCluster {
         refused: rights === "all"
           ? undefined
           : (request) => this.#sayRule(request),
+        sending: (request) => this.#endless?.count(request),
       }),
       namespace: this.namespace,
     }, { clock, logger: this.#log.logger, retry: false });
@@ -497,10 +508,11 @@ export class TestCluster {
   }
 
   #late(why: string, cause?: unknown): Error {
-    return new Error(
-      `Cannot wait any longer: ${why}\n\nThe log:\n${this.log}`,
-      { cause },
-    );
+    const { error } = this.#endless ?? {};
+    const text = error !== undefined && cause === error
+      ? error.message
+      : `Cannot wait any longer: ${why}`;
+    return new Error(`${text}\n\nThe log:\n${this.log}`, { cause });
   }
 
   /**
@@ -569,7 +581,7 @@ export class TestCluster {
         );
       }
     } finally {
-      this.#endFetches?.();
+      for (const forget of this.#forget) forget();
       await this.stopOperator().finally(() => this.#release());
     }
   }

@@ -15,8 +15,16 @@ import {
   type StreamWriter,
 } from "./exchange.ts";
 import type { Handle } from "./listener.ts";
+import { nextTurn } from "../../core/clock.ts";
 
 const encoder = new TextEncoder();
+
+/**
+ * Number of requests that are answered in one turn of the event loop. Without a
+ * limit a client whose every answer causes a request would never let go of it:
+ * answers take no I/O.
+ */
+const MAX_BURST = 100;
 
 /**
  * Transport to a server in the same process, by function calls without a
@@ -26,6 +34,8 @@ export class InProcessTransport implements Transport {
   readonly #handle: Handle;
   /** Open streams, which a lost connection breaks. */
   readonly #open: Set<{ destroy(): void }> = new Set();
+  /** Number of requests in this turn of the event loop. */
+  #burst = 0;
   #closed = false;
 
   /**
@@ -82,6 +92,8 @@ export class InProcessTransport implements Transport {
       throw new Error("Cannot send a request: the transport is closed");
     }
     signal?.throwIfAborted();
+    if (this.#burst++ === 0) void nextTurn().then(() => this.#burst = 0);
+    if (this.#burst > MAX_BURST) await nextTurn();
     const answer = await this.#handle({
       method,
       target: path,

@@ -61,11 +61,28 @@ export function readArguments(args: readonly string[]): Arguments {
 }
 
 function parse(args: readonly string[]) {
+  const parsed = parseKnown(args);
+  const seen = new Set<string>();
+  for (const token of parsed.tokens) {
+    if (token.kind !== "option" || token.value === undefined) continue;
+    const { name } = token;
+    if (seen.has(name)) {
+      throw new UsageError(
+        `Cannot create an operator: --${name} may be given only once`,
+      );
+    }
+    seen.add(name);
+  }
+  return parsed;
+}
+
+function parseKnown(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
       options: OPTIONS,
       allowPositionals: true,
+      tokens: true,
     });
   } catch (error) {
     const [message = ""] = (error as Error).message.split(". ");

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readArguments } from "../../cli/arguments.ts";
-import type { Command } from "../../cli/command.ts";
-import { UsageError } from "../../cli/command.ts";
+import { type Command, flagsOf, UsageError } from "../../cli/command.ts";
+import { COMMANDS as LISTED } from "../../cli/commands.ts";
 
 const SERVE: Command = {
   name: "serve",
@@ -15,6 +15,7 @@ const SERVE: Command = {
     "port N": "where",
     "data FILE": "what",
     "quiet": "say less",
+    "crd FILE…": "which",
   },
   run: () => Promise.resolve(0),
 };
@@ -28,9 +29,12 @@ const SHOW: Command = {
 };
 const COMMANDS = [SERVE, SHOW];
 
-function refusal(args: readonly string[]): string {
+function refusal(
+  args: readonly string[],
+  commands: readonly Command[] = COMMANDS,
+): string {
   try {
-    readArguments(args, COMMANDS);
+    readArguments(args, commands);
   } catch (error) {
     assert(error instanceof UsageError);
     return error.message;
@@ -91,7 +95,7 @@ test("readArguments errors name the valid values", () => {
   assert.match(refusal(["foam"]), /received "foam"$/, "too far from show");
   assert.match(
     refusal(["serve", "--prot", "1"]),
-    /knows --port, --data, --quiet: received --prot \(did you mean "--port"\?\)$/,
+    /knows --port, --data, --quiet, --crd: received --prot \(did you mean "--port"\?\)$/,
   );
   assert.match(refusal(["show", "-x", "a"]), /knows no flags: received -x$/);
   assert.match(refusal(["serve"]), /--port is missing: write --port N$/);
@@ -115,15 +119,75 @@ test("readArguments rejects names of inherited object properties", () => {
   assert.match(refusal(["constructor"]), /received "constructor"/);
 });
 
-test("readArguments takes the last value of a flag, as it is written", () => {
-  const request = readArguments(
-    ["serve", "--port=1", "--data= x ", "--port", "2"],
-    COMMANDS,
-  );
+test("readArguments takes the value of a flag as it is written", () => {
+  const request = readArguments(["serve", "--data= x ", "--port=1"], COMMANDS);
   assert(request.action === "run");
-  assert.deepEqual({ ...request.flags }, { port: "2", data: " x " });
+  assert.deepEqual({ ...request.flags }, { port: "1", data: " x " });
   assert.match(
     refusal(["serve", "--help=all"]),
     /--help takes no value: received "all"$/,
   );
+});
+
+test("readArguments collects a list and refuses to repeat another flag", () => {
+  const request = readArguments(
+    ["serve", "--port=1", "--crd", "a", "--crd=b, c,", "--crd", "d"],
+    COMMANDS,
+  );
+  assert(request.action === "run");
+  assert.deepEqual(request.flags["crd"], ["a", "b", "c", "d"]);
+  assert.match(
+    refusal(["serve", "--port=1", "--port", "2"]),
+    /^Cannot run serve: --port may be given only once: received "1" and "2"$/,
+  );
+  assert.match(
+    refusal(["serve", "--port=1", "--quiet", "--quiet"]),
+    /--quiet may be given only once$/,
+  );
+  for (const value of ["", ",", " , "]) {
+    assert.match(
+      refusal(["serve", "--port=1", `--crd=${value}`]),
+      /--crd takes a value: write --crd FILE…$/,
+    );
+  }
+});
+
+test("Each flag of each command keeps what is repeated, or is refused by name", () => {
+  for (const command of LISTED) {
+    const required = (command.required ?? []).map((name) => `--${name}=0`);
+    const operands = Array(command.count[0]).fill("a");
+    for (const { name, value, isList } of flagsOf(command)) {
+      const others = required.filter((flag) => !flag.startsWith(`--${name}=`));
+      const twice = value === undefined
+        ? [`--${name}`, `--${name}`]
+        : [`--${name}=a`, `--${name}=b`];
+      const args = [command.name, ...others, ...twice, ...operands];
+      if (isList) {
+        const request = readArguments(args, LISTED);
+        assert(request.action === "run");
+        assert.deepEqual(request.flags[name], ["a", "b"], name);
+      } else {
+        assert.match(
+          refusal(args, LISTED),
+          new RegExp(`^Cannot run ${command.name}: --${name} may be given`),
+        );
+      }
+    }
+  }
+  const lists = LISTED.flatMap((command) =>
+    flagsOf(command).filter(({ isList }) => isList)
+      .map(({ name }) => `${command.name} --${name}`)
+  );
+  assert.deepEqual(lists, [
+    "dev --crd",
+    "dev --apply",
+    "dev --manages",
+    "dev --recorded",
+    "manifests --manages",
+    "manifests --recorded",
+    "apiserver --controllers",
+    "envtest --controllers",
+    "check --examples",
+    "check --only",
+  ]);
 });

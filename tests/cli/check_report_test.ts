@@ -5,6 +5,7 @@ import {
   progressText,
   testFileText,
 } from "../../cli/check_command.ts";
+import { printableTerminal } from "../../cli/printable.ts";
 import type { CheckReport } from "../../testing/check_options.ts";
 
 type Finding = CheckReport["findings"][number];
@@ -189,12 +190,12 @@ test("A written test has the seed and the examples of the check", () => {
 test("Progress is a bar on a terminal, and lines elsewhere", () => {
   const said = (colors: boolean) => {
     let text = "";
-    const progress = progressText({
+    const progress = progressText(printableTerminal({
       colors,
       out() {},
       say: (part) => void (text += part),
       interrupts: () => new AbortController().signal,
-    });
+    }));
     const show = (done: number, total: number) =>
       progress.show({ phase: "plans", done, total, findings: 1 });
     show(3, 12);
@@ -251,12 +252,12 @@ test("Progress without a terminal is said every 100 plans or 10 seconds", () => 
     value: () => now,
   });
   try {
-    const progress = progressText({
+    const progress = progressText(printableTerminal({
       colors: false,
       out() {},
       say: (part) => void (said += part),
       interrupts: () => new AbortController().signal,
-    });
+    }));
     const show = (done: number, at: number) => {
       now = at;
       progress.show({ phase: "reference", done, total: 500, findings: 0 });
@@ -280,12 +281,12 @@ test("Progress without a terminal is said every 100 plans or 10 seconds", () => 
 
 test("Progress of nothing is a full bar", () => {
   let said = "";
-  const progress = progressText({
+  const progress = progressText(printableTerminal({
     colors: true,
     out() {},
     say: (part) => void (said += part),
     interrupts: () => new AbortController().signal,
-  });
+  }));
   progress.show({ phase: "schedules", done: 0, total: 0, findings: 0 });
   assert.equal(said, `${"█".repeat(24)} Scenarios 0/0, 0 findings`);
 });

@@ -354,7 +354,7 @@ test("coracle dev serves probes on another port if theirs is in use", async () =
   }
 });
 
-test("coracle dev --apply creates the objects of a folder", async () => {
+test("coracle dev --apply creates the objects of a folder and of a file", async () => {
   const { folder, kubeconfig } = places();
   const header = `apiVersion: ${GROUP}/v1\nkind: CronJob\nmetadata:\n`;
   writeText(
@@ -362,9 +362,9 @@ test("coracle dev --apply creates the objects of a folder", async () => {
     "examples/a.yaml",
     `${header}  name: one\nspec: {}\n---\n${header}  name: two\n  namespace: kube-system\nspec: {}\n`,
   );
-  writeText(
+  const more = writeText(
     folder,
-    "examples/b.yml",
+    "b.yml",
     `${header}  name: three\nspec: {}
 ---
 apiVersion: v1
@@ -375,6 +375,7 @@ spec: { containers: [{ name: web, image: web }] }
   );
   const data = join(folder, "data");
   const flags = ["--kubeconfig", kubeconfig, "--apply", `${folder}/examples`];
+  flags.push("--apply", more);
   flags.push("--data", data);
   const file = operatorFile("export const operator = make;");
   // A sample that is not to be applied as well.

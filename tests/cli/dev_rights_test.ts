@@ -18,7 +18,7 @@ import { readRequests, RequestRecord } from "../../testing/request_record.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 
-const ACCOUNT = { name: "a", admin: false, manages: "", recorded: undefined };
+const ACCOUNT = { name: "a", admin: false, manages: [], recorded: [] };
 
 /** What is said of a forbidden request that is sent twice, and of others. */
 async function saidOf(
@@ -194,7 +194,7 @@ async function granted(account: Partial<DevAccount>): Promise<{
 }
 
 test("grantRights() grants what the operators need of the served kinds", async () => {
-  const { rules, roles, namespaces } = await granted({ manages: "Service" });
+  const { rules, roles, namespaces } = await granted({ manages: ["Service"] });
   const writes = "get,list,watch,create,update,patch,delete";
   for (const rule of [`secrets: ${writes}`, "nodes: get,list,watch"]) {
     assert.ok(rules.includes(rule), rules.join("\n"));
@@ -215,7 +215,7 @@ test("grantRights() grants what an earlier run has recorded", async () => {
   const file = join(temporaryFolder(), "requests");
   const request = { verb: "get", group: "apps", resource: "deployments/scale" };
   new RequestRecord(file).add(request, 200);
-  const { rules } = await granted({ recorded: file });
+  const { rules } = await granted({ recorded: [file] });
   assert.ok(rules.includes("deployments/scale: get"), rules.join("\n"));
 });
 

@@ -30,11 +30,14 @@ async function kinds(
 /** Program that uses the kinds; lines with an error are marked. */
 const USE = `
 import type { Certificate } from "./kinds.ts";
+import type { Client } from "@coracle/operator";
 import { CertificateV1alpha1, DnsRecord, type Loose } from "./kinds.ts";
 import { Certificate as Kind } from "./kinds.ts";
 const spec: Certificate["spec"] = {
   secretName: "a",
   issuerRef: { name: "ca", kind: undefined },
+  renewal: { days: 30 },
+  keystores: [{ format: "JKS", alias: { name: "a" } }],
   usages: ["signing", "server auth"],
   privateKey: { algorithm: "RSA", size: 4096 },
   port: "http",
@@ -56,6 +59,22 @@ export const first: "True" | "False" | "Unknown" | undefined =
 export const nulled: Certificate["spec"] = { ...spec, privateKey: null };
 export const names: string[] = [Kind.kind, CertificateV1alpha1.version, DnsRecord.group];
 export const loose: Loose = { metadata: { name: "a" }, spec: { size: 1 } };
+// Defaults fill in what is absent when it is written, and it is there when read.
+export const days = async (client: Client): Promise<number> =>
+  (await client.create(Kind, {
+    metadata: { name: "a" },
+    spec: {
+      secretName: "a",
+      issuerRef: { name: "ca" },
+      keystores: [{ alias: { name: "a" } }],
+    },
+  })).spec.renewal.days;
+export const undefaulted = (client: Client) =>
+  client.create(Kind, {
+    metadata: { name: "a" },
+    // @ts-expect-error keystores has no default
+    spec: { secretName: "a", issuerRef: { name: "ca" } },
+  });
 // @ts-expect-error a required field is missing
 export const missing: Certificate["spec"] = { issuerRef: { name: "ca" } };
 // @ts-expect-error not one of the values
@@ -88,6 +107,7 @@ test("coracle kinds prints types that compile under strict options", async () =>
         typeRoots: [join(PROJECT, "node_modules/@types")],
         paths: {
           "@coracle/operator": [join(PROJECT, "core/mod.ts")],
+          "@coracle/operator/core": [join(PROJECT, "core/mod.ts")],
         },
       },
       files: [use],
@@ -117,8 +137,8 @@ test("coracle kinds prints formatted code", async () => {
 
 test("coracle kinds names the storage version as the kind, others by version", async () => {
   const { out } = await kinds(DEFINITIONS);
-  assert.deepEqual(out.match(/export const \w+: Kind<\w+>/g), [
-    "export const Certificate: Kind<Certificate>",
+  assert.deepEqual(out.match(/export const \w+: Kind<\w+>.*(?= =)/g), [
+    "export const Certificate: Kind<Certificate> & WrittenAs<CertificateInput>",
     "export const CertificateV1alpha1: Kind<CertificateV1alpha1>",
     // The name Record is that of a type of TypeScript.
     "export const DnsRecord: Kind<DnsRecord>",
@@ -144,6 +164,20 @@ spec:
   for (const name of ["Certificate", "Raft"]) {
     assert(out.includes(`export const ${name}: Kind<${name}>`), name);
   }
+});
+
+test("coracle kinds prints the kinds of those files that have some", async () => {
+  const folder = temporaryFolder();
+  const other = writeText(folder, "other.yaml", "kind: Pod");
+  const empty = writeText(folder, "empty.yaml", "");
+  const { code, out } = await kinds(other, DEFINITIONS, empty);
+  assert.deepEqual([code, out], [0, (await kinds(DEFINITIONS)).out]);
+  const none = await kinds(other, empty);
+  assert.equal(none.code, 2);
+  assert.match(
+    none.said,
+    /other\.yaml, .*empty\.yaml: they have no CustomResourceDefinition: received Pod\n/,
+  );
 });
 
 test("coracle kinds reads standard input as the file -", async () => {

@@ -145,3 +145,26 @@ test("runCli writes to the terminal of its options, and checks its arguments", a
     /^TypeError: .*runCli\(\)/,
   );
 });
+
+test("runCommandLine escapes control characters in all text of a command", async () => {
+  const terminal = recordingTerminal();
+  const hostile = "a\tb\n\x1b]8;;http://x\x07c\x9b2J\r\x7fd";
+  const shown = "a\tb\n\\u001b]8;;http://x\\u0007c\\u009b2J\\u000d\\u007fd";
+  const go = command(({ terminal }) => {
+    terminal.out(hostile);
+    terminal.say(hostile);
+    terminal.draw("\x1b[1m");
+    return Promise.reject(new Error(`Cannot go: ${hostile}`));
+  });
+  assert.equal(await runCommandLine(["go"], terminal, [go]), 1);
+  assert.equal(terminal.printed, shown);
+  assert.equal(terminal.said, `${shown}\x1b[1mCannot go: ${shown}\n`);
+  const report = JSON.stringify({ title: "\x9b\x7f" });
+  const print = command(({ terminal }) => {
+    terminal.out(report);
+    return Promise.resolve(0);
+  });
+  terminal.printed = "";
+  await runCommandLine(["go"], terminal, [print]);
+  assert.deepEqual(JSON.parse(terminal.printed), JSON.parse(report));
+});

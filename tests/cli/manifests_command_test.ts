@@ -565,13 +565,13 @@ test("nameOf makes a name of an object of that of a file", () => {
   assert.throws(() => nameOf("_.ts"), /^UsageError: Cannot name the operator/);
 });
 
-test("managedKinds takes a list with spaces and proposes a similar kind", async () => {
+test("managedKinds proposes a similar kind", async () => {
   assert.deepEqual(
-    (await managedKinds("ConfigMap, Service,")).map(({ kind }) => kind),
+    (await managedKinds(["ConfigMap", "Service"])).map(({ kind }) => kind),
     ["ConfigMap", "Service"],
   );
   await assert.rejects(
-    managedKinds("ConfigMaps"),
+    managedKinds(["ConfigMaps"]),
     /received "ConfigMaps" \(did you mean "ConfigMap"\?\)$/,
   );
 });

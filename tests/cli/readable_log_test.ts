@@ -104,3 +104,27 @@ test("readableLogger prints debug lines if asked, and each detail", () => {
     "00:00:00.000  debug: Seen  (modified, timeout, 0 ms)\n",
   ]);
 });
+
+test("readableLogger escapes control characters in each part of a line", () => {
+  for (const colors of [false, true]) {
+    const { lines, log } = logged(colors);
+    const error = new Error("broken \x9b2J");
+    error.stack = "Error: broken \x9b2J\n  at \x1b[2Jhere";
+    log.with({ controller: "a\x1b[1m", object: "b\x9b" }).error("c\x07\nd", {
+      cause: "e\x7f",
+      text: "f\x85",
+      plain: "\x9b2J",
+      list: ["g\x90"],
+      error,
+    });
+    const [text = ""] = lines;
+    // deno-lint-ignore no-control-regex -- the logger's own colours
+    const shown = colors ? text.replaceAll(/\x1b\[(?:[012]|31)m/g, "") : text;
+    assert.equal(
+      shown,
+      "10:31:07.250  a\\u001b[1m b\\u009b  error: c\\u0007\\nd" +
+        '  (e\\u007f) text=f\\u0085 plain=\\u009b2J list=["g\\u0090"]\n' +
+        "    Error: broken \\u009b2J\n      at \\u001b[2Jhere\n",
+    );
+  }
+});

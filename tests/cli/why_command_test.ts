@@ -13,6 +13,9 @@ import type { ObjectHistory } from "../../core/controller/controller.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 
+// deno-lint-ignore no-control-regex -- none may be left
+const CONTROL_REGEXP = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
+
 const HISTORY: ObjectHistory = {
   controller: "webpage",
   object: "default/web",
@@ -79,6 +82,7 @@ async function why(
       terminal: {
         out: (text) => printed += text,
         say() {},
+        draw() {},
         colors: false,
         interrupts: () => new AbortController().signal,
       },
@@ -123,6 +127,27 @@ test("coracle why says what makes an object unknown", async () => {
     why("default/ann", { histories: [] }),
     /knows it: it must exist, .* and match its selectors and namespaces$/,
   );
+});
+
+test("coracle why escapes control characters that users wrote", async () => {
+  const [run] = HISTORY.runs;
+  const text = await why("default/web", {
+    histories: [{
+      ...HISTORY,
+      controller: "web\x9b2Kpage",
+      runs: [{
+        ...run as ObjectHistory["runs"][0],
+        cause: "\x1b]0;title\x07",
+        writes: ["patch \x1b[2J"],
+        error: "Error: a\r\n  wrote nothing",
+      }],
+    }],
+  });
+  assert.doesNotMatch(text, CONTROL_REGEXP);
+  assert.match(text, /^web\\u009b2Kpage /);
+  assert.match(text, /because {2}\\u001b\]0;title\\u0007\n/);
+  assert.match(text, /wrote {4}patch \\u001b\[2J\n/);
+  assert.match(text, /failed {3}Error: a\\u000d\\n {2}wrote nothing\n/);
 });
 
 test("coracle why shows a run that ignores its signal", async () => {
@@ -178,6 +203,7 @@ async function whyOf(
     terminal: {
       out() {},
       say() {},
+      draw() {},
       colors: false,
       interrupts: () => new AbortController().signal,
     },

@@ -56,6 +56,9 @@ for (const runtime of ["node", "deno", "bun"]) {
     const text = textOf(project);
     assert.doesNotMatch(text, /[gG]reet|sample\.example/);
     assert.doesNotMatch(text, /%(?:runtime|install|dev|version|zod)%/);
+    // A run takes the time from its context, as the docs show it.
+    assert.match(text, /ctx\.clock\.wallTime\(\)/);
+    assert.doesNotMatch(text, /options\.clock|Date\.now/);
   });
 }
 
@@ -76,6 +79,7 @@ const REFUSALS: readonly (readonly [args: readonly string[], RegExp])[] = [
   [["a", "--group=apps.k8s.io"], /that is not Kubernetes' own/],
   [["a", "--runtime=perl"], /--runtime must be node, deno or bun: .* "perl"/],
   [["a", "b"], /it takes one folder: received a b/],
+  [["a", "--kind=A", "--kind", "B"], /--kind may be given only once/],
   [["a", "--colour=red"], /Unknown option '--colour'/],
   [["full"], /full must be empty or new: received a folder with file/],
   [["full/file"], /full\/file must be a folder: received ENOTDIR/],

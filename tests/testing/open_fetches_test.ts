@@ -236,3 +236,29 @@ test("an answered fetch leaves no timer", () =>
       Object.assign(globalThis, { setTimeout, clearTimeout });
     }
   }));
+
+test("fetch is that of the runtime when a mock is restored after the cluster", async () => {
+  const { fetch } = globalThis;
+  const mock = () => Promise.resolve(new Response("mocked"));
+  const stop = followFetches(new VirtualClock());
+  const saved = globalThis.fetch;
+  globalThis.fetch = mock;
+  stop();
+  assert.equal(globalThis.fetch, mock);
+  // A second cluster of another test, with the mock of the first one.
+  const stopOther = followFetches(new VirtualClock());
+  assert.equal(
+    await (await globalThis.fetch("http://a.test/")).text(),
+    "mocked",
+  );
+  stopOther();
+  assert.equal(globalThis.fetch, mock);
+  globalThis.fetch = saved;
+  assert.equal(globalThis.fetch, fetch);
+  const property = Object.getOwnPropertyDescriptor(globalThis, "fetch");
+  assert.equal(property?.writable, true);
+  // Some libraries restore the property, not the value; the next call does it.
+  Object.defineProperty(globalThis, "fetch", { ...property, value: saved });
+  await assert.rejects(globalThis.fetch("http://127.0.0.1:1/"));
+  assert.equal(globalThis.fetch, fetch);
+});

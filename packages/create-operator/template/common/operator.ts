@@ -12,12 +12,11 @@ export function operator(options: OperatorOptions = {}): Operator {
     probes: { port: Number(process.env["PORT"] ?? 8080) },
     ...options,
   });
-  const now = () => options.clock?.wallTime() ?? Date.now();
   operator.register(Greeting, {
     async reconcile({ metadata, spec }, ctx) {
       const { name, namespace } = metadata;
       const created = Date.parse(metadata.creationTimestamp ?? "");
-      const left = created + spec.validHours * HOUR_MS - now();
+      const left = created + spec.validHours * HOUR_MS - ctx.clock.wallTime();
       if (left <= 0) {
         await ctx.delete(ConfigMap, { name, namespace });
         return patchStatus({ expired: true });
