@@ -3,7 +3,7 @@ import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { UntypedObject } from "../core/api/object.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
-import { loadCel } from "../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../apiserver/cel/pattern.ts";
 import { createCauses } from "../apiserver/crd/definition_rules/crd_rules.ts";
 import type { Terminal } from "./command.ts";
 import { makeFolder, writeOutput } from "./serving.ts";
@@ -94,7 +94,7 @@ export async function sayRefusals(
   terminal: Terminal,
   definitions: readonly CrdManifest[],
 ): Promise<number> {
-  await loadCel();
+  await loadPatterns();
   const refused = definitions.flatMap(refusals).join("");
   terminal.say(refused);
   return refused === "" ? 0 : 1;

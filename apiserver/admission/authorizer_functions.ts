@@ -1,4 +1,11 @@
-import type { Environment } from "@marcbachmann/cel-js";
+import { labelProblems, subdomainProblems } from "../validation/names.ts";
+import { CelFailure } from "../cel/cel_errors.ts";
+import { type CelType, struct } from "../cel/cel_type.ts";
+import {
+  type FunctionTable,
+  functionTable,
+} from "../cel/function_declaration.ts";
+import { registerClass } from "../cel/values.ts";
 
 /** Access check of one right, as in an access review. */
 export interface AccessCheck {
@@ -8,6 +15,8 @@ export interface AccessCheck {
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
 }
 
 /** Answer to an access check. */
@@ -73,65 +82,89 @@ class Decision {
 
 const P = "kubernetes.authorization.";
 
-/** Registers the CEL variable `authorizer` with its functions. */
-export function registerAuthorizer(environment: Environment): void {
-  const types = { Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision };
-  for (const [name, ctor] of Object.entries(types)) {
-    environment.registerType(P + name, {
-      ctor,
-      fields: name === "Authorizer"
-        ? { requestResource: `${P}ResourceCheck` }
-        : {},
-    });
-  }
-  const method = (
-    signature: string,
-    // deno-lint-ignore no-explicit-any -- receivers are of the types above
-    run: (receiver: any, ...texts: string[]) => unknown,
-  ) =>
-    environment.registerFunction(
-      signature.replaceAll(/\b(?=(?:Authorizer|\w+Check|Decision)\b)/g, P),
-      run,
-    );
-  method(
-    "Authorizer.path(string): PathCheck",
-    (self, path) => new PathCheck(self, { path }),
-  );
-  method(
-    "Authorizer.group(string): GroupCheck",
-    (self, group) => new GroupCheck(self, { group }),
-  );
-  method(
-    "Authorizer.serviceAccount(string, string): Authorizer",
-    (self: Authorizer, namespace, name = "") =>
-      new Authorizer(self.decide, self.requestResource.check, {
-        namespace: namespace as string,
-        name,
+/** Type of the CEL variable `authorizer`. */
+export const AUTHORIZER_TYPE: CelType = struct(`${P}Authorizer`);
+
+/** Type of the CEL variable `authorizer.requestResource`. */
+export const RESOURCE_CHECK_TYPE: CelType = struct(`${P}ResourceCheck`);
+
+const PATH_CHECK_TYPE = struct(`${P}PathCheck`);
+const GROUP_CHECK_TYPE = struct(`${P}GroupCheck`);
+const DECISION_TYPE = struct(`${P}Decision`);
+
+registerClass(Authorizer, { type: AUTHORIZER_TYPE });
+registerClass(ResourceCheck, { type: RESOURCE_CHECK_TYPE });
+registerClass(PathCheck, { type: PATH_CHECK_TYPE });
+registerClass(GroupCheck, { type: GROUP_CHECK_TYPE });
+registerClass(Decision, { type: DECISION_TYPE });
+
+let table: FunctionTable | undefined;
+
+/** Functions of the CEL variable `authorizer`. */
+export function authorizerFunctions(): FunctionTable {
+  return table ??= functionTable({
+    "path(this Authorizer, string): PathCheck": (
+      self: Authorizer,
+      path: string,
+    ) => new PathCheck(self, { path: notEmpty("path", path) }),
+    "group(this Authorizer, string): GroupCheck": (
+      self: Authorizer,
+      group: string,
+    ) => new GroupCheck(self, { group }),
+    "serviceAccount(this Authorizer, string, string): Authorizer":
+      serviceAccount,
+    "resource(this GroupCheck, string): ResourceCheck": (
+      { authorizer, check }: GroupCheck,
+      resource: string,
+    ) =>
+      new ResourceCheck(authorizer, {
+        ...check,
+        resource: notEmpty("resource", resource),
       }),
-  );
-  method(
-    "GroupCheck.resource(string): ResourceCheck",
-    (self, resource) =>
-      new ResourceCheck(self.authorizer, { ...self.check, resource }),
-  );
-  for (const field of ["subresource", "namespace", "name"]) {
-    method(
-      `ResourceCheck.${field}(string): ResourceCheck`,
-      (self, text) =>
-        new ResourceCheck(self.authorizer, { ...self.check, [field]: text }),
-    );
+    ...Object.fromEntries(
+      ["subresource", "namespace", "name", "fieldSelector", "labelSelector"]
+        .map((field) => [
+          `${field}(this ResourceCheck, string): ResourceCheck`,
+          ({ authorizer, check }: ResourceCheck, text: string) =>
+            new ResourceCheck(authorizer, { ...check, [field]: text }),
+        ]),
+    ),
+    "check(this PathCheck, string): Decision": (
+      self: PathCheck,
+      verb: string,
+    ) => self.decide(verb),
+    "check(this ResourceCheck, string): Decision": (
+      self: ResourceCheck,
+      verb: string,
+    ) => self.decide(verb),
+    "allowed(this Decision): bool": ({ answer }: Decision) => answer.allowed,
+    "reason(this Decision): string": ({ answer }: Decision) => answer.reason,
+    "errored(this Decision): bool": () => false,
+    "error(this Decision): string": () => "",
+  }, {
+    Authorizer: AUTHORIZER_TYPE,
+    PathCheck: PATH_CHECK_TYPE,
+    GroupCheck: GROUP_CHECK_TYPE,
+    ResourceCheck: RESOURCE_CHECK_TYPE,
+    Decision: DECISION_TYPE,
+  });
+}
+
+function notEmpty(name: string, text: string): string {
+  if (text.trim() !== "") return text;
+  throw new CelFailure(`${name} must not be empty`);
+}
+
+function serviceAccount(
+  { decide, requestResource }: Authorizer,
+  namespace: string,
+  name: string,
+): Authorizer {
+  if (subdomainProblems(name).length > 0) {
+    throw new CelFailure("Invalid service account name");
   }
-  method(
-    "PathCheck.check(string): Decision",
-    (self, verb) => self.decide(verb),
-  );
-  method(
-    "ResourceCheck.check(string): Decision",
-    (self, verb) => self.decide(verb),
-  );
-  method("Decision.allowed(): bool", (self) => self.answer.allowed);
-  method("Decision.reason(): string", (self) => self.answer.reason);
-  method("Decision.errored(): bool", () => false);
-  method("Decision.error(): string", () => "");
-  environment.registerVariable("authorizer", `${P}Authorizer`);
+  if (labelProblems(namespace).length > 0) {
+    throw new CelFailure("Invalid service account namespace");
+  }
+  return new Authorizer(decide, requestResource.check, { namespace, name });
 }

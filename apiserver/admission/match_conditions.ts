@@ -1,6 +1,6 @@
 import { accessAttributes } from "../access/attributes.ts";
 import { accountGroups, accountUser, completed } from "../request/user.ts";
-import { loadCel } from "../crd/cel/cel_library.ts";
+import { loadPatterns } from "../cel/pattern.ts";
 import type { Attributes } from "./admission.ts";
 import {
   type Match,
@@ -16,12 +16,12 @@ import {
 } from "./policy_environment.ts";
 import type { MatchCondition } from "../../core/kinds/admissionregistration_v1.ts";
 
-/** Values of the variables for a request, as JSON; loads the CEL library. */
+/** Values of the variables for a request, as JSON; loads the library of regular expressions. */
 export async function policyValues(
   attributes: Attributes,
   match: Match,
 ): Promise<PolicyValues> {
-  await loadCel();
+  await loadPatterns();
   const { request, object, oldObject } = attributes;
   const { definition, subresource, namespace } = request;
   return {

@@ -6,7 +6,7 @@ import {
 } from "../../core/patch/json_patch.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../merge/schema.ts";
-import { loadCel } from "../crd/cel/cel_library.ts";
+import { loadPatterns } from "../cel/pattern.ts";
 import { mergeTyped } from "../merge/typed_merge.ts";
 import { fieldSchema, itemSchema } from "../merge/typed_value.ts";
 import { StatusError } from "../status.ts";
@@ -18,7 +18,7 @@ import {
 } from "./match_conditions.ts";
 import { criteriaOf, matchOf } from "./matching.ts";
 import type { MutatedObject, Round } from "./mutated_object.ts";
-import { jsonOf, rewriteInitializers } from "./object_initializers.ts";
+import { initializerProblems, jsonOf } from "./object_initializers.ts";
 import {
   type PolicyEnvironment,
   PolicyError,
@@ -41,7 +41,7 @@ export async function mutateByPolicies(
   policies: readonly PolicyHook[],
   how: { readonly round: Round; readonly again: boolean },
 ): Promise<void> {
-  await loadCel();
+  await loadPatterns();
   const failures: string[] = [];
   for (const policy of policies) {
     const { spec, metadata: { name } } = policy;
@@ -144,23 +144,12 @@ export function compileMutation(
   { applyConfiguration, jsonPatch }: Mutation,
   environment: PolicyEnvironment,
 ): ReturnType<PolicyEnvironment["compile"]> {
-  const expression = applyConfiguration?.expression ?? jsonPatch?.expression ??
-    "";
-  const { source, type, problem } = rewriteInitializers(expression);
-  const compiled = environment.compileMutation(source, expression);
-  const wanted = applyConfiguration ? "Object" : "JSONPatch";
-  const fits = applyConfiguration
-    ? type === "Object" && /^map|^dyn/.test(compiled.type)
-    : /^list|^dyn/.test(compiled.type) && (type === "" || type === wanted);
-  const error = compiled.error ??
-    (problem !== undefined
-      ? `type mismatch: ${problem}`
-      : fits
-      ? undefined
-      : `must evaluate to ${
-        applyConfiguration ? wanted : `list(${wanted})`
-      } but got ${type || compiled.type}`);
-  return { ...compiled, error };
+  return applyConfiguration
+    ? environment.compileMutation(applyConfiguration.expression ?? "", "Object")
+    : environment.compileMutation(
+      jsonPatch?.expression ?? "",
+      "list(JSONPatch)",
+    );
 }
 
 function patched(
@@ -174,7 +163,12 @@ function patched(
 ): UntypedObject {
   const { error, evaluate } = compileMutation(mutation, environment);
   if (error !== undefined) throw new PolicyError(error);
-  const value = jsonOf(evaluate(input));
+  const result = evaluate(input);
+  const problems = initializerProblems(result);
+  if (mutation.applyConfiguration && problems.length > 0) {
+    throw new PolicyError(`type mismatch: ${problems.join("\n")}`);
+  }
+  const value = jsonOf(result);
   if (mutation.jsonPatch) {
     try {
       return applyJsonPatch(

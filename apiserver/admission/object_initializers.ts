@@ -1,86 +1,65 @@
-import { celLibrary } from "../crd/cel/cel_library.ts";
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-
-/** Open bracket of an expression. */
-interface Bracket {
-  /** Name of the type of an initializer; undefined for other brackets. */
-  readonly type?: string | undefined;
-  /** Current field of an initializer. */
-  field: string;
-}
-
-/** Expression with maps in place of object initializers. */
-export interface Rewritten {
-  readonly source: string;
-  /** Type of the outermost initializer; empty without an initializer. */
-  readonly type: string;
-  /** Problem of a type that does not fit the field that it initializes. */
-  readonly problem?: string | undefined;
-}
-
-/** Pattern of a token: text, comment, initializer, name before a colon, bracket or comma. */
-const TOKENS =
-  /[rRbB]{0,2}(?:"""(?:\\[^]|(?!""")[^])*"""|'''(?:\\[^]|(?!''')[^])*'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\/\/[^\n]*|(?<![\w.])((?:Object|JSONPatch)(?:\s*\.\s*\w+)*)\s*\{|(?:\?\s*)?(?:\b([A-Za-z_]\w*)|`([^`]+)`)\s*:(?!:)|[[({]|[\])}]|,/g;
+import {
+  Duration,
+  isMap,
+  MessageValue,
+  Optional,
+  Timestamp,
+  Uint,
+} from "../cel/values.ts";
+import { durationText, timeText } from "../cel/go_time.ts";
 
 /**
- * Replaces object initializers, such as `Object.spec{replicas: 1}`, by maps;
- * the CEL library does not support them.
+ * Problems of initializers whose names do not match the fields that they
+ * initialize: `Object.spec{selector: Object.spec.wrong{}}`.
  */
-export function rewriteInitializers(expression: string): Rewritten {
-  const open: Bracket[] = [];
-  let outermost = "";
-  let problem: string | undefined;
-  const source = expression.replaceAll(
-    TOKENS,
-    (token: string, name?: string, field?: string, quoted?: string) => {
-      const inner = open.at(-1);
-      if (name !== undefined) {
-        const type = name.replaceAll(/\s/g, "");
-        const around = open.findLast((bracket) => bracket.type !== undefined);
-        if (around === undefined) outermost ||= type;
-        else if (around.type?.startsWith("Object")) {
-          const expected = `${around.type}.${around.field}`;
-          if (type !== expected) {
-            problem ??=
-              `unexpected type name "${type}", expected "${expected}", which matches field name path from root Object type`;
-          }
-        }
-        open.push({ type, field: "" });
-        return "{";
-      }
-      const key = field ?? quoted;
-      if (key !== undefined) {
-        if (inner?.type === undefined) return token;
-        inner.field = key;
-        return `${JSON.stringify(key)}:`;
-      }
-      if (/^[[({]$/.test(token)) open.push({ field: "" });
-      else if (/^[\])}]$/.test(token)) open.pop();
-      return token;
-    },
-  );
-  return { source, type: outermost, problem };
+export function initializerProblems(value: unknown): readonly string[] {
+  return value instanceof MessageValue ? problemsAt(value, value.name) : [];
+}
+
+function problemsAt(value: unknown, expected: string): string[] {
+  if (value instanceof Optional) return problemsAt(value.value, expected);
+  if (Array.isArray(value)) {
+    return value.flatMap((item) => problemsAt(item, expected));
+  }
+  if (value instanceof MessageValue) {
+    const own = value.name === expected ? [] : [
+      `unexpected type name ${JSON.stringify(value.name)}, expected ${
+        JSON.stringify(expected)
+      }, which matches field name path from root Object type`,
+    ];
+    return [...value.fields].reduce(
+      (all, [name, field]) => [
+        ...all,
+        ...problemsAt(field, `${expected}.${name}`),
+      ],
+      own,
+    );
+  }
+  return isMap(value)
+    ? value.keys().flatMap((key) => problemsAt(value.find(key), expected))
+    : [];
 }
 
 /** JSON value of a CEL value; absent optional values are left out. */
 export function jsonOf(value: unknown): unknown {
-  const { Optional } = celLibrary();
   if (typeof value === "bigint") return Number(value);
+  if (value instanceof Uint) return Number(value.value);
   if (value instanceof Optional) {
-    return value.hasValue() ? jsonOf(value.value()) : undefined;
+    return value.value === undefined ? undefined : jsonOf(value.value);
   }
-  if (Array.isArray(value) || value instanceof Set) {
-    return [...value].map(jsonOf);
-  }
-  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return value.map(jsonOf);
+  if (value instanceof Timestamp) return timeText(value.nanos);
+  if (value instanceof Duration) return durationText(value.nanos);
   if (value instanceof Uint8Array) return btoa(String.fromCharCode(...value));
-  if (value instanceof Map) return objectOf([...value.entries()]);
-  return isJsonObject(value) ? objectOf(Object.entries(value)) : value;
+  if (value instanceof MessageValue) return objectOf([...value.fields]);
+  return isMap(value)
+    ? objectOf(value.keys().map((key) => [key, value.find(key)] as const))
+    : value;
 }
 
 function objectOf(
   entries: readonly (readonly [unknown, unknown])[],
-): JsonObject {
+): Record<string, unknown> {
   return Object.fromEntries(
     entries.map(([key, inner]) => [String(key), jsonOf(inner)] as const)
       .filter(([, inner]) => inner !== undefined),

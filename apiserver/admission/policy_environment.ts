@@ -1,46 +1,126 @@
-import type { Environment } from "@marcbachmann/cel-js";
-import { baseEnvironment } from "../crd/cel/cel_environment.ts";
-import { type CelType, CelTypes, dynamic } from "../crd/cel/cel_types.ts";
-import { evaluationErrorText } from "../crd/cel/compile_error_text.ts";
+import { CelError } from "../cel/cel_errors.ts";
 import {
-  compile,
+  BOOL,
+  type CelType,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  message,
+  STRING,
+  struct,
+  TIMESTAMP,
+  typeText,
+} from "../cel/cel_type.ts";
+import { Environment, type EnvironmentOptions } from "../cel/environment.ts";
+import type { CelMap } from "../cel/values.ts";
+import {
+  type FunctionTable,
+  functionTable,
+} from "../cel/function_declaration.ts";
+import {
+  CALL_LIMIT,
   COST_BUDGET,
-  lastCost,
   OUT_OF_BUDGET,
 } from "../crd/cel/rule_compiler.ts";
+import { dynamic, SchemaTypes } from "../crd/cel/schema_values.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { registerAuthorizer } from "./authorizer_functions.ts";
+import {
+  type Authorizer,
+  AUTHORIZER_TYPE,
+  authorizerFunctions,
+  RESOURCE_CHECK_TYPE,
+} from "./authorizer_functions.ts";
 import type { PolicySpec } from "./hooks.ts";
 
-const TEXT: OpenApiSchema = { type: "string" };
-const TEXTS: OpenApiSchema = { type: "array", items: TEXT };
-const object = (properties: Record<string, OpenApiSchema>): OpenApiSchema => ({
-  type: "object",
-  properties,
+const TEXTS = listOf(STRING);
+const LABELS = mapOf(STRING, STRING);
+const KIND = message("kubernetes.GroupVersionKind", {
+  group: STRING,
+  version: STRING,
+  kind: STRING,
 });
-const KIND = object({ group: TEXT, version: TEXT, kind: TEXT });
-const RESOURCE = object({ group: TEXT, version: TEXT, resource: TEXT });
+const RESOURCE = message("kubernetes.GroupVersionResource", {
+  group: STRING,
+  version: STRING,
+  resource: STRING,
+});
 
-/** Schema of the CEL variable `request`. */
-const REQUEST: OpenApiSchema = object({
+/** Type of the CEL variable `request`. */
+const REQUEST = message("kubernetes.AdmissionRequest", {
   kind: KIND,
   resource: RESOURCE,
-  subResource: TEXT,
+  subResource: STRING,
   requestKind: KIND,
   requestResource: RESOURCE,
-  requestSubResource: TEXT,
-  name: TEXT,
-  namespace: TEXT,
-  operation: TEXT,
-  userInfo: object({
-    username: TEXT,
-    uid: TEXT,
+  requestSubResource: STRING,
+  name: STRING,
+  namespace: STRING,
+  operation: STRING,
+  userInfo: message("kubernetes.UserInfo", {
+    username: STRING,
+    uid: STRING,
     groups: TEXTS,
-    extra: { type: "object", additionalProperties: TEXTS },
+    extra: mapOf(STRING, TEXTS),
   }),
-  dryRun: { type: "boolean" },
-  options: { "x-kubernetes-int-or-string": true }, // of any type
+  dryRun: BOOL,
+  options: DYN,
 });
+
+/** Type of the CEL variable `namespaceObject`, which lacks some fields. */
+const NAMESPACE = message("kubernetes.Namespace", {
+  metadata: message("kubernetes.NamespaceMetadata", {
+    name: STRING,
+    generateName: STRING,
+    namespace: STRING,
+    labels: LABELS,
+    annotations: LABELS,
+    UID: STRING,
+    creationTimestamp: TIMESTAMP,
+    deletionGracePeriodSeconds: INT,
+    deletionTimestamp: TIMESTAMP,
+    generation: INT,
+    resourceVersion: STRING,
+    finalizers: TEXTS,
+  }),
+  spec: message("kubernetes.NamespaceSpec", { finalizers: TEXTS }),
+  status: message("kubernetes.NamespaceStatus", {
+    conditions: listOf(message("kubernetes.NamespaceCondition", {
+      status: STRING,
+      type: STRING,
+      lastTransitionTime: TIMESTAMP,
+      message: STRING,
+      reason: STRING,
+    })),
+    phase: STRING,
+  }),
+});
+
+/** Type of the operations of a JSON patch in mutations. */
+const JSON_PATCH = message("JSONPatch", {
+  op: STRING,
+  from: STRING,
+  path: STRING,
+  value: DYN,
+});
+
+/** Types of initializers: `JSONPatch`, and `Object` with the paths of its fields. */
+function mutationType(name: string): CelType | undefined {
+  if (name === "JSONPatch") return JSON_PATCH;
+  return name === "Object" || name.startsWith("Object.")
+    ? struct(name, () => DYN)
+    : undefined;
+}
+
+let mutations: FunctionTable | undefined;
+
+/** Functions of mutations, beside those of policies. */
+function mutationFunctions(): FunctionTable {
+  return mutations ??= functionTable({
+    "jsonpatch.escapeKey(string): string": (key: string) =>
+      key.replaceAll("~", "~0").replaceAll("/", "~1"),
+  });
+}
 
 /** Values of the variables of a CEL evaluation, as JSON. */
 export interface PolicyValues {
@@ -48,7 +128,7 @@ export interface PolicyValues {
   readonly oldObject: unknown;
   readonly namespaceObject: unknown;
   readonly request: unknown;
-  readonly authorizer: unknown;
+  readonly authorizer: Authorizer;
 }
 
 /** Variables of a CEL evaluation, as CEL values. */
@@ -67,7 +147,7 @@ export interface PolicyExpression {
   /** Error message if the expression does not compile. */
   readonly error: string | undefined;
   /** Type of the result. */
-  readonly type: string;
+  readonly celType: CelType;
   /**
    * Evaluates the expression.
    *
@@ -77,17 +157,13 @@ export interface PolicyExpression {
   evaluate(input: PolicyInput): unknown;
 }
 
-/** Receiver of the CEL function `jsonpatch.escapeKey()`. */
-class JsonPatchNamespace {}
-
 /** Compiler of the expressions of one policy or webhook. */
 export class PolicyEnvironment {
+  readonly #options: EnvironmentOptions;
   readonly #environment: Environment;
-  readonly #request: CelType;
   readonly #variables: readonly (readonly [string, PolicyExpression])[];
   readonly #known: Map<string, PolicyExpression> = new Map();
-  /** Class of the CEL variable `variables`, whose fields are evaluated lazily. */
-  readonly #lazy: new () => object = class Variables {};
+  #mutations: Environment | undefined;
 
   /**
    * Creates the environment of a policy.
@@ -102,38 +178,39 @@ export class PolicyEnvironment {
       readonly params?: OpenApiSchema | undefined;
     },
   ) {
-    const environment = baseEnvironment().clone();
-    const types = new CelTypes(environment);
-    const nameOf = (schema: OpenApiSchema | undefined) =>
-      schema && types.typeOf(schema)?.name || "dyn";
-    this.#request = types.typeOf(REQUEST) as CelType;
-    environment
-      .registerVariable("object", nameOf(typed?.object))
-      .registerVariable("oldObject", nameOf(typed?.object))
-      .registerVariable("namespaceObject", "dyn")
-      .registerVariable("request", this.#request.name);
+    const types = new SchemaTypes();
+    const typeOf = (schema: OpenApiSchema | undefined) =>
+      schema && types.of(schema)?.type || DYN;
     // Type checking does not know parameters of an unknown kind.
-    if (paramKind && (typed === undefined || typed.params)) {
-      environment.registerVariable("params", nameOf(typed?.params));
-    }
-    registerAuthorizer(environment);
-    const compiled: [string, PolicyExpression][] = [];
-    const scope = () =>
-      environment.clone().registerType("Variables", {
-        ctor: this.#lazy,
-        fields: Object.fromEntries(
-          compiled.map(([name, { type }]) => [name, type]),
-        ),
-      }).registerVariable("variables", "Variables");
+    const hasParams = paramKind && (typed === undefined || typed.params);
+    const base = {
+      object: typeOf(typed?.object),
+      oldObject: typeOf(typed?.object),
+      namespaceObject: NAMESPACE,
+      request: REQUEST,
+      ...(hasParams && { params: typeOf(typed?.params) }),
+      authorizer: AUTHORIZER_TYPE,
+      "authorizer.requestResource": RESOURCE_CHECK_TYPE,
+    };
+    const fields: Record<string, CelType> = {};
     // A variable can use the variables before it.
-    for (const { name, expression } of variables) {
-      compiled.push([
-        name,
-        this.#compile(expression, { environment: scope() }),
-      ]);
-    }
-    this.#environment = scope();
-    this.#variables = compiled;
+    const options = (): EnvironmentOptions => ({
+      variables: {
+        ...base,
+        variables: message("kubernetes.variables", { ...fields }),
+      },
+      functions: authorizerFunctions(),
+      typeText: (type) => typeText(type).replaceAll(/\bobject \d+/g, "object"),
+    });
+    this.#variables = variables.map(({ name, expression }) => {
+      const compiled = this.#compile(expression, {
+        environment: new Environment(options()),
+      });
+      fields[name] = variableType(compiled.celType);
+      return [name, compiled] as const;
+    });
+    this.#options = options();
+    this.#environment = new Environment(this.#options);
   }
 
   /** Compiled variables of the policy by name. */
@@ -154,30 +231,19 @@ export class PolicyEnvironment {
   }
 
   /**
-   * Compiles the expression of a mutation, whose maps may have mixed types.
+   * Compiles the expression of a mutation, which can use initializers.
    *
-   * @param source Expression with maps in place of initializers.
-   * @param shown Expression in messages.
+   * @param type Type of the result.
    */
-  compileMutation(source: string, shown: string): PolicyExpression {
-    return this.#once(`mutation ${source}`, () => {
-      const environment = this.#environment
-        .clone({ homogeneousAggregateLiterals: false })
-        .registerType("JsonPatchNamespace", {
-          ctor: JsonPatchNamespace,
-          fields: {},
-        })
-        .registerConstant(
-          "jsonpatch",
-          "JsonPatchNamespace",
-          new JsonPatchNamespace(),
-        )
-        .registerFunction(
-          "JsonPatchNamespace.escapeKey(string): string",
-          (_: unknown, key: string) =>
-            key.replaceAll("~", "~0").replaceAll("/", "~1"),
-        );
-      return this.#compile(source, { environment, shown });
+  compileMutation(expression: string, type: string): PolicyExpression {
+    return this.#once(`mutation ${type} ${expression}`, () => {
+      const { functions = new Map() } = this.#options;
+      const environment = this.#mutations ??= new Environment({
+        ...this.#options,
+        functions: new Map([...functions, ...mutationFunctions()]),
+        type: mutationType,
+      });
+      return this.#compile(expression, { environment, types: [type] });
     });
   }
 
@@ -189,40 +255,33 @@ export class PolicyEnvironment {
 
   #compile(
     source: string,
-    { environment = this.#environment, types = [], shown = source }: {
+    { environment = this.#environment, types = [] }: {
       readonly environment?: Environment;
       readonly types?: readonly string[];
-      readonly shown?: string;
     },
   ): PolicyExpression {
-    const compiled = compile(source, environment);
-    if (typeof compiled === "string") {
-      return failed(`compilation failed: ${compiled}`);
-    }
-    const { type, program } = compiled;
-    if (types.length > 0 && !types.includes(type)) {
+    const compiled = environment.compile(source);
+    if ("error" in compiled) return failed(compiled.error);
+    const { typeName, type, program } = compiled;
+    if (types.length > 0 && !types.includes(typeName)) {
       const wanted = types.length === 1
         ? types[0]
         : `one of [${types.join(" ")}]`;
-      return failed(`must evaluate to ${wanted} but got ${type}`);
+      return failed(`must evaluate to ${wanted} but got ${typeName}`);
     }
     return {
       error: undefined,
-      type,
+      celType: type,
       evaluate(input) {
-        try {
-          const value = program(input);
-          input.budget.left -= lastCost();
-          if (input.budget.left >= 0) return value;
-        } catch (error) {
-          const why = error instanceof PolicyError
-            ? error.message
-            : evaluationErrorText(error);
+        const { value, cost } = program(input, CALL_LIMIT);
+        input.budget.left -= cost;
+        if (value instanceof CelError) {
           throw new PolicyError(
-            `expression '${shown}' resulted in error: ${why}`,
+            `expression '${source}' resulted in error: ${value.message}`,
           );
         }
-        throw new PolicyError(OUT_OF_BUDGET);
+        if (input.budget.left < 0) throw new PolicyError(OUT_OF_BUDGET);
+        return value;
       },
     };
   }
@@ -234,39 +293,84 @@ export class PolicyEnvironment {
       object: value(object),
       oldObject: value(oldObject),
       namespaceObject: value(namespaceObject),
-      request: this.#request.convert(values.request),
+      request: value(values.request),
       params: value(params),
       authorizer,
+      "authorizer.requestResource": authorizer.requestResource,
       budget: { left: COST_BUDGET },
     };
-    const variables = new this.#lazy();
-    for (const [name, expression] of this.#variables) {
-      let known: { readonly value: unknown } | undefined;
-      Object.defineProperty(variables, name, {
-        enumerable: true,
-        get() {
-          try {
-            known ??= { value: expression.evaluate(input) };
-          } catch (error) {
-            const why = (error as Error).message
-              .replace(/^expression '[^]*' resulted in error: /, "");
-            throw new PolicyError(
-              `composited variable "${name}" fails to evaluate: ${why}`,
-            );
-          }
-          return known.value;
-        },
-      });
-    }
-    input.variables = variables;
+    input.variables = new LazyVariables(this.#variables, input);
     return input;
+  }
+}
+
+/** Type of a variable as other expressions see it: that of plain values, or any. */
+function variableType(type: CelType): CelType {
+  switch (type.kind) {
+    case "list":
+    case "map":
+      return { ...type, params: type.params.map(variableType) };
+    case "struct":
+    case "opaque":
+    case "type":
+    case "param":
+    case "error":
+      return DYN;
+    default:
+      return type;
+  }
+}
+
+/** Value of the CEL variable `variables`, whose fields are evaluated once each. */
+class LazyVariables implements CelMap {
+  readonly #variables: ReadonlyMap<string, PolicyExpression>;
+  readonly #input: PolicyInput;
+  readonly #known: Map<string, unknown> = new Map();
+
+  constructor(
+    variables: readonly (readonly [string, PolicyExpression])[],
+    input: PolicyInput,
+  ) {
+    this.#variables = new Map(variables);
+    this.#input = input;
+  }
+
+  get size(): number {
+    return this.#variables.size;
+  }
+
+  keys(): readonly unknown[] {
+    return [...this.#variables.keys()];
+  }
+
+  find(key: unknown): unknown {
+    const name = String(key);
+    const expression = this.#variables.get(name);
+    if (expression === undefined) return undefined;
+    if (!this.#known.has(name)) {
+      this.#known.set(name, this.#evaluate(name, expression));
+    }
+    return this.#known.get(name);
+  }
+
+  #evaluate(name: string, expression: PolicyExpression): unknown {
+    try {
+      return expression.evaluate(this.#input);
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error;
+      const why = error.message
+        .replace(/^expression '[^]*' resulted in error: /, "");
+      return new CelError(
+        `composited variable "${name}" fails to evaluate: ${why}`,
+      );
+    }
   }
 }
 
 function failed(error: string): PolicyExpression {
   return {
     error,
-    type: "dyn",
+    celType: DYN,
     evaluate() {
       throw new PolicyError(`compilation error: ${error}`);
     },

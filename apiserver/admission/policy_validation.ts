@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
-import { loadCel } from "../crd/cel/cel_library.ts";
+import { loadPatterns } from "../cel/pattern.ts";
 import { fieldError } from "../status.ts";
 import { compileMutation } from "./mutating_policies.ts";
 import {
@@ -21,7 +21,7 @@ export async function expressionCauses(
     old && jsonEquals(object.spec ?? null, old.spec ?? null) &&
     jsonEquals(object.webhooks ?? null, old.webhooks ?? null)
   ) return [];
-  await loadCel();
+  await loadPatterns();
   const webhooks = (object.webhooks ?? []) as readonly WebhookHook[];
   const causes = webhooks.flatMap(({ matchConditions }, index) =>
     conditionCauses(
@@ -62,8 +62,7 @@ function policyCauses(spec: PolicySpec): StatusCause[] {
   for (const [index, { valueExpression }] of auditAnnotations.entries()) {
     const compiled = environment.compile(valueExpression, [
       "string",
-      "null",
-      "dyn",
+      "null_type",
     ]);
     if (!valueExpression) continue;
     const at = `auditAnnotations[${index}].valueExpression`;

@@ -2,7 +2,7 @@ import type { ExpressionWarning } from "../../core/kinds/admissionregistration_v
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import type { Schema } from "../merge/schema.ts";
-import { loadCel } from "../crd/cel/cel_library.ts";
+import { loadPatterns } from "../cel/pattern.ts";
 import type { Resources } from "../resources.ts";
 import { PolicyEnvironment } from "./policy_environment.ts";
 import type { PolicyHook, PolicySpec } from "./hooks.ts";
@@ -19,7 +19,7 @@ export async function expressionWarnings(
   { spec }: Pick<PolicyHook, "spec">,
   resources: Resources,
 ): Promise<readonly ExpressionWarning[]> {
-  await loadCel();
+  await loadPatterns();
   const params = paramsSchema(spec, resources);
   const kinds = kindsOf(spec, resources).map((view) => {
     const object = typed(view.version.schema, 0);

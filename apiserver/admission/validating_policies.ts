@@ -176,7 +176,7 @@ function evaluate(
   for (const { key, valueExpression } of auditAnnotations) {
     try {
       const value = environment
-        .compile(valueExpression, ["string", "null", "dyn"]).evaluate(input);
+        .compile(valueExpression, ["string", "null_type"]).evaluate(input);
       const text = typeof value === "string" ? value.trim() : "";
       if (text !== "") {
         annotations.push([key, text.slice(0, MAX_ANNOTATION_CHARS)]);

@@ -1,30 +1,12 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import type { SizeAt } from "../../cel/cost_estimate.ts";
 import { celName } from "./cel_names.ts";
 
-/** Kind of a type, which determines the cost of operations. */
-export type CostKind =
-  | "list"
-  | "map"
-  | "object"
-  | "string"
-  | "bytes"
-  /** Number, boolean, duration or timestamp; has size one. */
-  | "scalar"
-  | "dyn"
-  | "other";
-
-/** Type of an expression, for cost estimates. */
-export interface CostType {
-  readonly kind: CostKind;
-  /** Name in signatures; empty for types declared by a schema. */
-  readonly name: string;
-  /** Type of the items of a list or the values of a map. */
-  readonly elements?: CostType | undefined;
-}
-
 /** Type declared by a schema, with size limits (upstream's `DeclType`). */
-export interface DeclaredType extends CostType {
+export interface DeclaredType {
+  /** Type of the items of a list or the values of a map. */
   readonly elements?: DeclaredType | undefined;
+  readonly isMap: boolean;
   /** Fields of an object by their escaped names. */
   readonly fields: ReadonlyMap<string, DeclaredType>;
   /** Maximum number of characters, bytes, items or entries; 0 for types without size. */
@@ -51,9 +33,6 @@ const TIMES: Readonly<Record<string, readonly [min: number, max: number]>> = {
 
 const NO_FIELDS: ReadonlyMap<string, DeclaredType> = new Map();
 
-/** Type of map keys, for which a schema cannot declare a limit. */
-export const KEY: DeclaredType = plain("string", 0, ENCLOSING_BYTES);
-
 const TEXT: OpenApiSchema = { type: "string" };
 
 /** Properties of every whole object, added unless the schema declares all of them. */
@@ -75,19 +54,24 @@ export function declaredType(
   root = false,
 ): DeclaredType | undefined {
   if (schema["x-kubernetes-int-or-string"]) {
-    return plain("dyn", MAX_REQUEST_BYTES - ENCLOSING_BYTES, 1);
+    return plain(
+      limitedText(schema.maxLength) ?? MAX_REQUEST_BYTES - ENCLOSING_BYTES,
+      1,
+    );
   }
   const whole = root || schema["x-kubernetes-embedded-resource"] === true;
   const { type, items, additionalProperties: values } = schema;
   switch (type) {
     case "array":
-      return items && collection("list", items, {
+      return items && collection(items, {
+        isMap: false,
         limit: schema["maxItems"],
         between: 1,
       });
     case "object":
       return typeof values === "object"
-        ? collection("map", values, {
+        ? collection(values, {
+          isMap: true,
           limit: schema["maxProperties"],
           between: 6,
         })
@@ -95,10 +79,10 @@ export function declaredType(
     case "string":
       return text(schema);
     case "boolean":
-      return plain("scalar", 0, 4);
+      return plain(0, 4);
     case "integer":
     case "number":
-      return plain("scalar", 0, 1);
+      return plain(0, 1);
     default:
       return undefined;
   }
@@ -112,12 +96,32 @@ export function maxPerRequest({ minSize }: DeclaredType): number {
   return Math.floor(MAX_REQUEST_BYTES / (minSize + 1));
 }
 
-function plain(
-  kind: CostKind,
-  maxElements: number,
-  minSize: number,
-): DeclaredType {
-  return { kind, name: "", fields: NO_FIELDS, maxElements, minSize };
+function plain(maxElements: number, minSize: number): DeclaredType {
+  return { isMap: false, fields: NO_FIELDS, maxElements, minSize };
+}
+
+/**
+ * Sizes of the values below a value of a type. As in kube-apiserver, a path that
+ * does not begin with the value is treated as if it did.
+ */
+export function sizesOf(root: DeclaredType): SizeAt {
+  return (path) => {
+    let type: DeclaredType | undefined = root;
+    for (const step of path.slice(1)) {
+      switch (step) {
+        case "@items":
+        case "@values":
+          type = type?.elements;
+          break;
+        case "@keys":
+          type = type?.isMap ? plain(0, ENCLOSING_BYTES) : undefined;
+          break;
+        default:
+          type = type?.fields.get(step);
+      }
+    }
+    return type && { min: 0, max: type.maxElements };
+  };
 }
 
 /**
@@ -126,16 +130,19 @@ function plain(
  * @param options.between Additional bytes of each element as JSON.
  */
 function collection(
-  kind: "list" | "map",
   schema: OpenApiSchema,
-  { limit, between }: { readonly limit: unknown; readonly between: number },
+  { isMap, limit, between }: {
+    readonly isMap: boolean;
+    readonly limit: unknown;
+    readonly between: number;
+  },
 ): DeclaredType | undefined {
   const elements = declaredType(schema);
   if (elements === undefined) return undefined;
   const most = typeof limit === "number" ? Math.max(0, limit) : Math.floor(
     (MAX_REQUEST_BYTES - ENCLOSING_BYTES) / (elements.minSize + between),
   );
-  return { ...plain(kind, most, ENCLOSING_BYTES), elements };
+  return { ...plain(most, ENCLOSING_BYTES), isMap, elements };
 }
 
 function object(schema: OpenApiSchema): DeclaredType {
@@ -152,10 +159,11 @@ function object(schema: OpenApiSchema): DeclaredType {
       minSize += new TextEncoder().encode(field).length + type.minSize + 4;
     }
   }
-  return { ...plain("object", 0, minSize), fields };
+  return { ...plain(0, minSize), fields };
 }
 
-function withMeta(schema: OpenApiSchema): OpenApiSchema {
+/** Schema with the properties of every whole object. */
+export function withMeta(schema: OpenApiSchema): OpenApiSchema {
   const { kind, apiVersion, metadata } = schema.properties ?? {};
   const { name, generateName } = metadata?.properties ?? {};
   const declaresAll = metadata?.type === "object" &&
@@ -170,17 +178,17 @@ function withMeta(schema: OpenApiSchema): OpenApiSchema {
 function text(schema: OpenApiSchema): DeclaredType {
   const { format = "", maxLength } = schema;
   const time = Object.hasOwn(TIMES, format) ? TIMES[format] : undefined;
-  if (time !== undefined) return plain("scalar", time[1], time[0]);
-  const limit = typeof maxLength === "number"
-    ? Math.max(0, maxLength)
-    : undefined;
+  if (time !== undefined) return plain(time[1], time[0]);
   const largest = MAX_REQUEST_BYTES - ENCLOSING_BYTES;
-  if (format === "byte") {
-    return plain("bytes", limit ?? largest, ENCLOSING_BYTES);
-  }
-  // A character has up to four bytes.
-  const most = limit === undefined ? longestOf(schema.enum) : limit * 4;
-  return plain("string", most ?? largest, ENCLOSING_BYTES);
+  const most = format === "byte"
+    ? typeof maxLength === "number" ? Math.max(0, maxLength) : undefined
+    : limitedText(maxLength) ?? longestOf(schema.enum);
+  return plain(most ?? largest, ENCLOSING_BYTES);
+}
+
+/** Size of a text in bytes; a character has up to four. */
+function limitedText(maxLength: unknown): number | undefined {
+  return typeof maxLength === "number" ? Math.max(0, maxLength) * 4 : undefined;
 }
 
 /** Size of the longest text among values, in bytes; undefined without values. */

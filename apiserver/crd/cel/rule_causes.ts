@@ -1,15 +1,13 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { goJson } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../validation/field_path.ts";
-import { baseEnvironment } from "./cel_environment.ts";
-import { hasRules } from "./cel_library.ts";
-import { CelTypes } from "./cel_types.ts";
-import { costOf } from "./cost_estimate.ts";
-import { declaredType, maxPerRequest } from "./declared_type.ts";
+import { hasRules } from "./has_rules.ts";
+import { costOf } from "../../cel/cost_estimate.ts";
+import { declaredType, maxPerRequest, sizesOf } from "./declared_type.ts";
 import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
+import { SchemaTypes } from "./schema_values.ts";
 import { costOfAll, maxValuesBelow, type RuleCosts } from "./rule_costs.ts";
 
 /** Checker of the CEL rules of a schema node. */
@@ -34,16 +32,14 @@ export function ruleChecker(
   costs: RuleCosts,
 ): RuleChecker | undefined {
   if (!hasRules(schema)) return undefined;
-  const environment = baseEnvironment().clone();
-  const types = new CelTypes(environment);
-  types.typeOf(schema, true);
-  return nodeChecker(schema, 1, { types, environment, costs, root: schema });
+  const types = new SchemaTypes();
+  types.of(schema, true);
+  return nodeChecker(schema, 1, { types, costs, root: schema });
 }
 
 /** Shared state of the checkers of a schema. */
 interface Checking {
-  readonly types: CelTypes;
-  readonly environment: Environment;
+  readonly types: SchemaTypes;
   readonly costs: RuleCosts;
   /** Schema of the whole object. */
   readonly root: OpenApiSchema;
@@ -59,14 +55,15 @@ function nodeChecker(
   most: number | undefined,
   checking: Checking,
 ): RuleChecker {
-  const { types, environment, costs, root } = checking;
+  const { types, costs, root } = checking;
   return {
     check(node, path, uncorrelatable) {
-      const type = types.typeOf(node);
+      const known = types.of(node);
       const declared = declaredType(node, node === root);
-      if (type === undefined || declared === undefined) return [];
+      if (known === undefined || declared === undefined) return [];
+      const sizes = sizesOf(declared);
       const values = most ?? maxPerRequest(declared);
-      const compiled = compileNodeRules(node, type, environment);
+      const compiled = compileNodeRules(node, known.type);
       return compiled.flatMap((rule, index) => {
         const at = keyPath(childPath(path, "x-kubernetes-validations"), index);
         const { tree, messageTree } = rule;
@@ -76,19 +73,19 @@ function nodeChecker(
           ...(tree === undefined ? [] : add(
             "rule",
             "rule",
-            costOfAll(costOf(tree, declared), values),
+            costOfAll(costOf(tree, sizes), values),
           )),
           ...(messageTree === undefined ? [] : add(
             "messageExpression",
             "messageExpression",
-            costOf(messageTree, declared),
+            costOf(messageTree, sizes),
           )),
           ...ruleCauses(rule, at, uncorrelatable),
         ];
       });
     },
     below(inner) {
-      if (types.typeOf(inner) === undefined) return undefined;
+      if (types.of(inner) === undefined) return undefined;
       const each = maxValuesBelow(schema);
       const all = most === undefined || each === undefined
         ? undefined

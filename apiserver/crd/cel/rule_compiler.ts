@@ -1,29 +1,14 @@
-import type { Environment } from "@marcbachmann/cel-js";
 import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { type CelType, optionalOf } from "../../cel/cel_type.ts";
+import { Environment } from "../../cel/environment.ts";
+import type { Program } from "../../cel/evaluator.ts";
+import { type ExpressionNode, walk } from "../../cel/expression.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
-import type { CelType } from "./cel_types.ts";
-import {
-  compileErrorText,
-  type CompileProblem,
-  compileProblem,
-} from "./compile_error_text.ts";
-import { CelFailure } from "./cel_failure.ts";
-import {
-  chargeCosts,
-  type ExpressionNode,
-  literalProblems,
-  matchAsGo,
-  reservedNames,
-  uniteSets,
-  widenHas,
-} from "./expression_tree.ts";
+import { schemaTypeText } from "./schema_values.ts";
 
 /** Maximum cost of one evaluation. */
-const CALL_LIMIT = 1_000_000;
-
-/** Message of an evaluation whose cost exceeds the limit. */
-export const COST_EXCEEDED = "operation cancelled: actual cost limit exceeded";
+export const CALL_LIMIT = 1_000_000;
 
 /** Maximum cost of the evaluations of one validation. */
 export const COST_BUDGET = 10_000_000;
@@ -43,44 +28,6 @@ export function usableMessage(result: unknown): string | undefined {
     : text;
 }
 
-/** Cost of the running evaluation so far. */
-let spent = 0;
-let lastSpent = 0;
-
-/** Cost of the last evaluation of a program. */
-export function lastCost(): number {
-  return lastSpent;
-}
-
-function charge(cost: number): void {
-  spent += cost;
-  if (spent > CALL_LIMIT) throw new CelFailure(COST_EXCEEDED);
-}
-
-/** Runs a program with its own count of costs. */
-function limited(run: () => unknown): unknown {
-  const outer = spent;
-  spent = 0;
-  try {
-    const value = run();
-    // An operator may have absorbed the error.
-    charge(0);
-    return value;
-  } finally {
-    lastSpent = spent;
-    spent = outer;
-  }
-}
-
-/** Variables of a rule. */
-export interface RuleVariables {
-  readonly self: unknown;
-  readonly oldSelf?: unknown;
-}
-
-/** Compiled expression. */
-export type Program = (variables: RuleVariables) => unknown;
-
 /** Compiled rule, or the error of a rule that does not compile. */
 export interface CompiledRule {
   readonly rule: ValidationRule;
@@ -95,31 +42,34 @@ export interface CompiledRule {
   readonly usesOldSelf: boolean;
   /** Path of the field to report, relative to the node of the rule. */
   readonly fieldPath: string;
-  /** Expression tree of the rule; undefined if it does not compile. */
-  readonly tree?: unknown;
-  /** Expression tree of the message; undefined if absent or it does not compile. */
-  readonly messageTree?: unknown;
+  /** Expression of the rule; undefined if it does not compile. */
+  readonly tree?: ExpressionNode | undefined;
+  /** Expression of the message; undefined if absent or it does not compile. */
+  readonly messageTree?: ExpressionNode | undefined;
 }
 
 /** Compiles the rules of a schema node. */
 export function compileNodeRules(
   schema: OpenApiSchema,
   type: CelType,
-  environment: Environment,
 ): readonly CompiledRule[] {
-  const rules = schema["x-kubernetes-validations"] as
-    | readonly ValidationRule[]
-    | undefined;
-  if (!rules?.length) return [];
-  const plain = environment.clone()
-    .registerVariable("self", type.name)
-    .registerVariable("oldSelf", type.name);
-  const optional = environment.clone()
-    .registerVariable("self", type.name)
-    .registerVariable("oldSelf", `optional<${type.name}>`);
-  return rules.filter(({ rule }) => rule.trim() !== "").map((rule) =>
-    compileRule(rule, schema, rule.optionalOldSelf ? optional : plain)
-  );
+  const rules = (schema["x-kubernetes-validations"] ??
+    []) as readonly ValidationRule[];
+  const typeText = schemaTypeText(type);
+  let plain: Environment | undefined;
+  let optional: Environment | undefined;
+  return rules.filter(({ rule }) => rule.trim() !== "").map((rule) => {
+    const environment = rule.optionalOldSelf
+      ? optional ??= new Environment({
+        variables: { self: type, oldSelf: optionalOf(type) },
+        typeText,
+      })
+      : plain ??= new Environment({
+        variables: { self: type, oldSelf: type },
+        typeText,
+      });
+    return compileRule(rule, schema, environment);
+  });
 }
 
 function compileRule(
@@ -130,142 +80,36 @@ function compileRule(
   const field = followSchemaPath(rule.fieldPath ?? "", schema);
   const base = {
     rule,
-    usesOldSelf: mentionsOldSelf(rule.rule),
+    usesOldSelf: false,
     fieldPath: typeof field === "string" ? "" : field.path,
   };
-  const compiled = compile(rule.rule, environment);
-  if (typeof compiled === "string") {
-    return { ...base, error: `compilation failed: ${compiled}` };
-  }
-  if (compiled.type !== "bool") {
+  const compiled = environment.compile(rule.rule);
+  if ("error" in compiled) return { ...base, error: compiled.error };
+  if (compiled.type.kind !== "bool") {
     return { ...base, error: "cel expression must evaluate to a bool" };
   }
-  const { program, tree } = compiled;
-  const ready = { ...base, program, tree };
+  const { program, root: tree } = compiled;
+  const ready = { ...base, usesOldSelf: usesOldSelf(tree), program, tree };
   if (!rule.messageExpression) return ready;
-  const message = compile(rule.messageExpression, environment);
-  if (typeof message === "string") {
-    const messageError = `messageExpression compilation failed: ${message}`;
+  const message = environment.compile(rule.messageExpression);
+  if ("error" in message) {
+    const messageError = message.error.startsWith("program")
+      ? message.error.replace("program", "messageExpression")
+      : `messageExpression ${message.error}`;
     return { ...ready, messageError };
   }
-  if (message.type !== "string") {
+  if (message.type.kind !== "string") {
     const messageError = "messageExpression must evaluate to a string";
     return { ...ready, messageError };
   }
-  return { ...ready, message: message.program, messageTree: message.tree };
+  return { ...ready, message: message.program, messageTree: message.root };
 }
 
-/** Compiled expression with its type. */
-export interface Compiled {
-  readonly program: (variables: object) => unknown;
-  readonly type: string;
-  readonly tree: unknown;
-}
-
-/** Compiles an expression; returns the texts of all errors if that fails. */
-export function compile(
-  source: string,
-  environment: Environment,
-): Compiled | string {
-  const problem = (error: unknown) =>
-    compileProblem(
-      error,
-      source,
-      (name) =>
-        environment.getDefinitions().functions
-          .some((each) => each.name === name),
-    );
-  try {
-    const parsed = environment.parse(source);
-    widenHas(parsed.ast);
-    const names = reservedNames(parsed.ast);
-    for (const { node } of names) node.checkedType = anyType(environment);
-    const { errors, type } = check(parsed, environment);
-    const problems = [
-      ...unknownInHas(source, environment, problem),
-      ...errors.map(problem),
-      ...names,
-    ];
-    if (problems.length === 0) problems.push(...literalProblems(parsed.ast));
-    if (problems.length > 0) return compileErrorText(problems, source);
-    uniteSets(parsed.ast);
-    matchAsGo(parsed.ast);
-    chargeCosts(parsed.ast, charge);
-    return {
-      program: (variables) => limited(() => parsed({ ...variables })),
-      type,
-      tree: parsed.ast,
-    };
-  } catch (error) {
-    return compileErrorText([problem(error)], source);
-  }
-}
-
-/** Number of errors after which the check of an expression ends. */
-const MAX_ERRORS = 100;
-
-/**
- * Type of an expression, with all errors. As in cel-go, a part with an error
- * counts as a value of any type in the enclosing expression.
- *
- * @param parsed The expression; nodes with an error get the type `dyn`.
- */
-function check(
-  parsed: ReturnType<Environment["parse"]>,
-  environment: Environment,
-): { readonly type: string; readonly errors: readonly TypeProblem[] } {
-  const errors: TypeProblem[] = [];
-  for (;;) {
-    const { valid, type = "dyn", error } = parsed.check();
-    if (valid) return { type, errors };
-    const found = (error ?? {}) as TypeProblem;
-    const { node } = found;
-    const any = anyType(environment);
-    // An error of a part has already been reported.
-    if (node?.checkedType === any) return { type, errors };
-    errors.push(found);
-    if (!node || errors.length >= MAX_ERRORS) return { type, errors };
-    node.checkedType = any;
-  }
-}
-
-/**
- * Errors of unknown fields in `has()`, which the CEL library accepts but
- * Kubernetes rejects. cel-go reports the unknown field at the position of the
- * parenthesis.
- */
-function unknownInHas(
-  source: string,
-  environment: Environment,
-  problem: (error: unknown) => CompileProblem,
-): readonly CompileProblem[] {
-  const withoutHas = source.replace(/\bhas\(/g, "dyn(");
-  if (withoutHas === source) return [];
-  const { errors } = check(environment.parse(withoutHas), environment);
-  return errors.filter(({ code }) => code === "no_such_key").map((error) => {
-    const { node: { start = 0, end = 0 } = {} } = error;
-    const [call] = /\bhas\(\s*$/.exec(source.slice(0, start)) ?? [];
-    return call === undefined || !/^\s*\)/.test(source.slice(end))
-      ? problem(error)
-      : { ...problem(error), start: start - call.length + "has".length };
+/** Whether an expression uses the variable `oldSelf`. */
+function usesOldSelf(root: ExpressionNode): boolean {
+  let found = false;
+  walk(root, (node) => {
+    found ||= node.kind === "ident" && node.name === "oldSelf";
   });
-}
-
-/** Type error of the CEL library. */
-interface TypeProblem {
-  readonly code?: string | undefined;
-  readonly node?: ExpressionNode | undefined;
-}
-
-/** Type `dyn`, as in the checked trees of the CEL library. */
-function anyType(environment: Environment): unknown {
-  const any = environment.parse("dyn(0)");
-  any.check();
-  return (any.ast as unknown as ExpressionNode).checkedType;
-}
-
-/** Whether the source uses the variable `oldSelf` outside of string literals and field names. */
-function mentionsOldSelf(source: string): boolean {
-  const code = source.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, "''");
-  return /(?<![\w.])oldSelf\b/.test(code);
+  return found;
 }

@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { fieldError } from "../../status.ts";
-import { times, UNBOUNDED } from "./size_range.ts";
+import { times, UNBOUNDED } from "../../cel/size_range.ts";
 
 /** Maximum cost of one expression, over all values of an object. */
 const EXPRESSION_LIMIT = 10_000_000;

@@ -1,8 +1,7 @@
 /**
- * CEL validation rules of custom resources: the functions of Kubernetes on top of
- * the CEL library, compilation with cel-go's messages, evaluation with a step
- * budget, and kube-apiserver's cost estimate. The library is loaded lazily by
- * `cel_library.ts`. Must not import storage, requests or HTTP.
+ * CEL validation rules of custom resources: compilation of the rules of a schema,
+ * evaluation within kube-apiserver's budget, and its estimate of costs. Must not
+ * import storage, requests or HTTP.
  *
  * @module
  */
@@ -14,19 +13,19 @@ import { fieldError } from "../../status.ts";
 
 import { childPath, fieldOf, keyPath } from "../../validation/field_path.ts";
 import { Correlation } from "../schema/correlation.ts";
-import { baseEnvironment } from "./cel_environment.ts";
-import { celLibrary, hasRules } from "./cel_library.ts";
-import { type CelType, CelTypes } from "./cel_types.ts";
-import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
+import { CelError } from "../../cel/cel_errors.ts";
+import type { Evaluation, Program } from "../../cel/evaluator.ts";
+import { Optional } from "../../cel/values.ts";
+import { hasRules } from "./has_rules.ts";
 import {
+  CALL_LIMIT,
   type CompiledRule,
   compileNodeRules,
   COST_BUDGET,
-  COST_EXCEEDED,
-  lastCost,
   OUT_OF_BUDGET,
   usableMessage,
 } from "./rule_compiler.ts";
+import { SchemaTypes, type SchemaValues } from "./schema_values.ts";
 import { ownField } from "../schema/json_tree.ts";
 
 /** Options of a validation. */
@@ -45,22 +44,20 @@ export interface RuleOptions {
 /** Compiled rules of a schema node and its nested nodes. */
 interface RuleNode {
   readonly schema: OpenApiSchema;
-  readonly type: CelType;
+  readonly values: SchemaValues;
   readonly rules: readonly CompiledRule[];
   readonly items?: RuleNode | undefined;
-  readonly values?: RuleNode | undefined;
+  readonly others?: RuleNode | undefined;
   readonly properties: ReadonlyMap<string, RuleNode>;
 }
 
 /** Validator with the compiled CEL rules of a schema. */
 export class RuleValidator {
   readonly #root: RuleNode;
-  readonly #types: CelTypes;
 
   /** Creates a validator of compiled rules; see {@linkcode compileRules}. */
-  constructor(root: RuleNode, types: CelTypes) {
+  constructor(root: RuleNode) {
     this.#root = root;
-    this.#types = types;
   }
 
   /**
@@ -75,7 +72,7 @@ export class RuleValidator {
     old: unknown,
     { path = "", correlation, warn }: RuleOptions = {},
   ): StatusCause[] {
-    const run = new RuleRun(this.#types, warn);
+    const run = new RuleRun(warn);
     run.node(this.#root, value, old, {
       path,
       correlation,
@@ -96,46 +93,39 @@ export function compileRules(
   root: boolean,
 ): RuleValidator | undefined {
   if (!hasRules(schema)) return undefined;
-  const environment = baseEnvironment().clone();
-  const types = new CelTypes(environment);
-  types.typeOf(schema, root);
-  const node = ruleNode(
-    schema,
-    types,
-    (type, inner) => compileNodeRules(inner, type, environment),
-  );
-  return node && new RuleValidator(node, types);
+  const types = new SchemaTypes();
+  types.of(schema, root);
+  const node = ruleNode(schema, types);
+  return node && new RuleValidator(node);
 }
-
-type CompileNode = (
-  type: CelType,
-  schema: OpenApiSchema,
-) => readonly CompiledRule[];
 
 /** Compiles a node; returns undefined if neither it nor a nested node has rules. */
 function ruleNode(
   schema: OpenApiSchema | undefined,
-  types: CelTypes,
-  compile: CompileNode,
+  types: SchemaTypes,
 ): RuleNode | undefined {
-  const type = schema && types.typeOf(schema);
-  if (!type || !hasRules(schema)) return undefined;
+  const values = schema && types.of(schema);
+  if (!values || !hasRules(schema)) return undefined;
   const { additionalProperties: others } = schema;
   const properties = new Map<string, RuleNode>();
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const node = ruleNode(property, types, compile);
+    const node = ruleNode(property, types);
     if (node) properties.set(name, node);
   }
   return {
     schema,
-    type,
-    rules: compile(type, schema),
-    items: ruleNode(schema.items, types, compile),
-    values: typeof others === "object"
-      ? ruleNode(others, types, compile)
-      : undefined,
+    values,
+    rules: compileNodeRules(schema, values.type),
+    items: ruleNode(schema.items, types),
+    others: typeof others === "object" ? ruleNode(others, types) : undefined,
     properties,
   };
+}
+
+/** Variables of a rule. */
+interface RuleVariables extends Readonly<Record<string, unknown>> {
+  readonly self: unknown;
+  readonly oldSelf: unknown;
 }
 
 /** Position of the value being validated. */
@@ -150,12 +140,10 @@ interface RulePosition {
 /** State of one validation by CEL rules. */
 class RuleRun {
   readonly causes: StatusCause[] = [];
-  readonly #types: CelTypes;
   readonly #warn: ((text: string) => void) | undefined;
   #budget = COST_BUDGET;
 
-  constructor(types: CelTypes, warn: ((text: string) => void) | undefined) {
-    this.#types = types;
+  constructor(warn: ((text: string) => void) | undefined) {
     this.#warn = warn;
   }
 
@@ -196,7 +184,7 @@ class RuleRun {
     position: RulePosition,
   ): void {
     for (const [name, field] of Object.entries(value)) {
-      const inner = node.properties.get(name) ?? node.values;
+      const inner = node.properties.get(name) ?? node.others;
       if (inner === undefined) continue;
       const before = isJsonObject(old) ? ownField(old, name) : undefined;
       this.node(inner, field, before, {
@@ -216,17 +204,13 @@ class RuleRun {
   ): void {
     const type = node.schema.type ?? "";
     const field = fieldOf(position.path);
-    let self: unknown;
-    let oldSelf: unknown;
-    this.#types.begin();
-    try {
-      self = node.type.convert(value);
-      oldSelf = old === undefined || old === null
-        ? undefined
-        : node.type.convert(old);
-    } catch (error) {
-      const why = evaluationErrorText(error);
-      this.causes.push(fieldError.invalid(field, type, why));
+    const self = node.values.convert(value);
+    const oldSelf = old === undefined || old === null
+      ? undefined
+      : node.values.convert(old);
+    for (const one of [self, oldSelf]) {
+      if (!(one instanceof CelError)) continue;
+      this.causes.push(fieldError.invalid(field, type, one.message));
       return;
     }
     for (const compiled of node.rules) {
@@ -247,29 +231,32 @@ class RuleRun {
     }
   }
 
+  /** Evaluates an expression, and takes its cost from the budget. */
+  #run(program: Program, variables: RuleVariables): Evaluation {
+    const evaluation = program(variables, CALL_LIMIT);
+    this.#budget -= evaluation.exceeded ? Infinity : evaluation.cost;
+    return evaluation;
+  }
+
   #evaluate(
     { rule, program, message, usesOldSelf, fieldPath }: CompiledRule,
-    variables: { readonly self: unknown; readonly oldSelf: unknown },
+    variables: RuleVariables,
     { position, type, value }: {
       readonly position: RulePosition;
       readonly type: string;
       readonly value: unknown;
     },
   ): void {
+    if (program === undefined) return;
     const field = fieldOf(position.path);
-    let holds: unknown;
-    try {
-      holds = program?.(variables);
-      this.#budget -= lastCost();
-    } catch (error) {
-      const text = evaluationErrorText(error);
-      const exceeded = text === COST_EXCEEDED;
-      if (exceeded) this.#budget = -1;
+    const { value: holds, exceeded } = this.#run(program, variables);
+    if (holds instanceof CelError) {
+      const { message: text } = holds;
       const why = exceeded
         ? `'${text}': no further validation rules will be run due to call cost exceeds limit for rule: ${
           shownRule(rule)
         }`
-        : isNoSuchOverload(error)
+        : text.startsWith("no such overload")
         ? `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${
           shownRule(rule)
         }`
@@ -284,7 +271,7 @@ class RuleRun {
     if (holds === true) return;
     const detail = message === undefined
       ? messageOf(rule)
-      : evaluatedMessage(message, variables) ?? messageOf(rule);
+      : usableMessage(this.#run(message, variables).value) ?? messageOf(rule);
     const at = fieldPath === ""
       ? position.path
       : fieldPath.startsWith("[")
@@ -309,9 +296,8 @@ function below(
   };
 }
 
-function optionalOf(value: unknown): unknown {
-  const { Optional } = celLibrary();
-  return value === undefined ? Optional.none() : Optional.of(value);
+function optionalOf(value: unknown): Optional {
+  return value === undefined ? Optional.NONE : Optional.of(value);
 }
 
 function shownRule({ rule, message }: ValidationRule): string {
@@ -320,18 +306,6 @@ function shownRule({ rule, message }: ValidationRule): string {
 
 function messageOf(rule: ValidationRule): string {
   return rule.message?.trim() || `failed rule: ${shownRule(rule)}`;
-}
-
-/** Result of a message expression; undefined if it fails or yields no usable text. */
-function evaluatedMessage(
-  program: NonNullable<CompiledRule["message"]>,
-  variables: { readonly self: unknown; readonly oldSelf: unknown },
-): string | undefined {
-  try {
-    return usableMessage(program(variables));
-  } catch {
-    return undefined;
-  }
 }
 
 function causeFor(

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { requestUrlProblem } from "../../validation/request_url.ts";
 
 /** Function that checks whether a text has a format. */
 type FormatCheck = (text: string) => boolean;
@@ -50,7 +51,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["password", () => true],
   ["rgbcolor", isRgbColor],
   ["ssn", matching(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
-  ["uri", isRequestUri],
+  ["uri", (text) => requestUrlProblem(text) === undefined],
   ["uuid", uuid("[0-9a-f]", "[0-9a-f]")],
   ["uuid3", uuid("3", "[0-9a-f]")],
   ["uuid4", uuid("4", "[89ab]")],
@@ -137,16 +138,6 @@ function isCidr(text: string): boolean {
 /** IPv4 address without leading zeros, which kube-apiserver still accepts. */
 function withoutLeadingZeros(address: string): string {
   return address.replace(/\b0+(?=\d)/g, "");
-}
-
-/** Whether a text is an absolute URI or an absolute path. */
-function isRequestUri(text: string): boolean {
-  if (/[\s\p{Cc}]/u.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) {
-    return false;
-  }
-  if (text.startsWith("/")) return true;
-  return /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) &&
-    !/^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/]*:[^/\d@\]]+(?:\/|$)/.test(text);
 }
 
 function isCreditCard(text: string): boolean {

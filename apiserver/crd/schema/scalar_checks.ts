@@ -2,7 +2,7 @@ import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { goNumber, goQuote } from "../../validation/go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
-import { goRegExp } from "./regular_expression.ts";
+import { pattern as compiledPattern } from "../../cel/pattern.ts";
 import { fieldError } from "../../status.ts";
 import {
   type Findings,
@@ -84,7 +84,7 @@ export function checkString(subject: Subject): Findings | undefined {
     const text = `${path} in body should be at least ${minLength} chars long`;
     return invalidValue(subject, text, value);
   }
-  if (pattern && !goRegExp(pattern)?.test(value)) {
+  if (pattern && !compiledPattern(pattern).test(value)) {
     const text = `${path} in body should match '${pattern}'`;
     return invalidValue(subject, text, value);
   }

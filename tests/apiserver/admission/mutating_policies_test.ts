@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rewriteInitializers } from "../../../apiserver/admission/object_initializers.ts";
+import { initializerProblems } from "../../../apiserver/admission/object_initializers.ts";
+import {
+  PolicyEnvironment,
+  type PolicyInput,
+} from "../../../apiserver/admission/policy_environment.ts";
+import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
 import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
 import { TestServer } from "../support/test_server.ts";
 
@@ -74,25 +79,36 @@ const map = (name: string, data: Record<string, string> = {}) => ({
   data,
 });
 
-test("Initializers of objects become maps, outside of texts and comments", () => {
-  const cases = [
-    ["Object{spec: Object.spec{replicas: 1}}", '{"spec": {"replicas": 1}}'],
-    [
-      "Object{metadata: Object.metadata{labels: {'a{b:': x ? y : z}}}",
-      `{"metadata": {"labels": {'a{b:': x ? y : z}}}`,
-    ],
-    [
-      "[JSONPatch{op: 'add', path: \"/x: {\", value: [1]}] // Object{",
-      `[{"op": 'add', "path": "/x: {", "value": [1]}] // Object{`,
-    ],
-    ["a.Object{b: 1}", "a.Object{b: 1}"],
-  ];
-  for (const [expression = "", expected] of cases) {
-    assert.equal(rewriteInitializers(expression).source, expected);
-  }
-  assert.equal(
-    rewriteInitializers("Object{spec: Object.status{}}").problem,
+const NO_INPUT = { budget: { left: 1_000 } } as unknown as PolicyInput;
+
+test("An initializer whose name is not its field's path is refused", async () => {
+  await loadPatterns();
+  const problems = (expression: string) => {
+    const environment = new PolicyEnvironment({});
+    const { error, evaluate } = environment.compileMutation(
+      expression,
+      "Object",
+    );
+    return error ?? initializerProblems(evaluate(NO_INPUT));
+  };
+  assert.deepEqual(problems("Object{spec: Object.status{}}"), [
     'unexpected type name "Object.status", expected "Object.spec", which matches field name path from root Object type',
+  ]);
+  assert.deepEqual(
+    problems("Object{spec: Object.spec{list: [Object.spec.list{a: 1}]}}"),
+    [],
+  );
+});
+
+test("Names of an initializer's fields are no texts", async () => {
+  await loadPatterns();
+  const { error } = new PolicyEnvironment({}).compileMutation(
+    'Object{metadata: Object.metadata{"labels": {}}}',
+    "Object",
+  );
+  assert.match(
+    String(error),
+    /1:34: Syntax error: mismatched input '"labels"' expecting \{'\}', ',', '\?', IDENTIFIER, ESC_IDENTIFIER\}/,
   );
 });
 

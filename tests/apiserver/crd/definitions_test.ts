@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
 import { setCrdDefaults } from "../../../apiserver/crd/crd_lifecycle.ts";
 import {
   createCauses,
@@ -17,7 +17,7 @@ interface RecordedDefinition {
 }
 
 test("CRDs are validated as recorded", async () => {
-  await loadCel();
+  await loadPatterns();
   for (
     const { name, crd, causes } of recordedLines<RecordedDefinition>(
       "definitions",
@@ -101,7 +101,7 @@ test("updateCauses() rejects the removal of stored versions", () => {
 });
 
 test("createCauses() requires fields of allOf, anyOf and not in the schema", async () => {
-  await loadCel();
+  await loadPatterns();
   const crd = definition(false);
   const { versions } = crd.spec as { versions: { schema: object }[] };
   const b = { type: "object", properties: { b: { type: "string" } } };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { baseEnvironment } from "../../../apiserver/crd/cel/cel_environment.ts";
-import { compile } from "../../../apiserver/crd/cel/rule_compiler.ts";
+import { INT } from "../../../apiserver/cel/cel_type.ts";
+import { Environment } from "../../../apiserver/cel/environment.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
-import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
 import {
   compileRules,
   type RuleValidator,
@@ -22,7 +22,7 @@ interface RecordedRules {
 }
 
 async function validator(schema: OpenApiSchema): Promise<RuleValidator> {
-  await loadCel();
+  await loadPatterns();
   const compiled = compileRules(schema, true);
   assert.ok(compiled);
   return compiled;
@@ -180,9 +180,8 @@ test("The cost of an evaluation is limited, and ends the validation", async () =
 });
 
 test("Expressions that cannot be parsed are syntax errors as of cel-go", async () => {
-  await loadCel();
-  const environment = baseEnvironment().clone()
-    .registerVariable("self", "int");
+  await loadPatterns();
+  const environment = new Environment({ variables: { self: INT } });
   const wrong: [rule: string, why: string][] = [
     ["self = 42", "1:6: Syntax error: token recognition error at: '= '"],
     ["self == 1 2", "1:11: Syntax error: extraneous input '2' expecting <EOF>"],
@@ -190,7 +189,8 @@ test("Expressions that cannot be parsed are syntax errors as of cel-go", async (
     ["self ==", "1:8: Syntax error: mismatched input '<EOF>' expecting {'[',"],
   ];
   for (const [rule, why] of wrong) {
-    const text = compile(rule, environment);
-    assert.ok(String(text).includes(`ERROR: <input>:${why}`), String(text));
+    const compiled = environment.compile(rule);
+    const text = "error" in compiled ? compiled.error : "";
+    assert.ok(text.includes(`ERROR: <input>:${why}`), text);
   }
 });

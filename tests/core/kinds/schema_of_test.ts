@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
 import { createCauses } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
@@ -25,7 +25,7 @@ function kindWith(name: TypeName) {
 }
 
 test("schemaOf() gives schemas of all types that a definition may contain", async () => {
-  await loadCel();
+  await loadPatterns();
   assert(NAMES.length > 400, `only ${NAMES.length} types`);
   for (const name of NAMES) {
     const manifest = crdManifest(kindWith(name));

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadCel } from "../../../../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../../../../apiserver/cel/pattern.ts";
 import { compileRules } from "../../../../apiserver/crd/cel/rule_validator.ts";
 
 /** Messages of the violations of a rule on a list of numbers. */
 async function messages(rule: string): Promise<readonly unknown[]> {
-  await loadCel();
+  await loadPatterns();
   const validator = compileRules({
     type: "object",
     properties: { list: { type: "array", items: { type: "integer" } } },

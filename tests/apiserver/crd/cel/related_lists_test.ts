@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadCel } from "../../../../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../../../../apiserver/cel/pattern.ts";
 import { compileRules } from "../../../../apiserver/crd/cel/rule_validator.ts";
 import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { recordedLines } from "../recorded_lines.ts";
@@ -19,7 +19,7 @@ interface RecordedUpdate {
 }
 
 test("Lists of type set and map are compared and united as recorded", async () => {
-  await loadCel();
+  await loadPatterns();
   const [update, ...rules] = recordedLines<RecordedUpdate & RecordedRule>(
     "../cel/data/related_lists",
   );
@@ -44,7 +44,7 @@ test("Lists of type set and map are compared and united as recorded", async () =
 });
 
 test("A union keeps the right one of two items with equal keys", async () => {
-  await loadCel();
+  await loadPatterns();
   const item: OpenApiSchema = {
     type: "object",
     properties: { key: { type: "string" }, size: { type: "integer" } },

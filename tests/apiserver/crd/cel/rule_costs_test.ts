@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../../core/api/object.ts";
-import { loadCel } from "../../../../apiserver/crd/cel/cel_library.ts";
+import { loadPatterns } from "../../../../apiserver/cel/pattern.ts";
 import { setCrdDefaults } from "../../../../apiserver/crd/crd_lifecycle.ts";
 import {
   createCauses,
@@ -60,7 +60,7 @@ function definition(...schemas: readonly OpenApiSchema[]): UntypedObject {
 }
 
 test("CRDs whose rules are too costly are rejected as recorded", async () => {
-  await loadCel();
+  await loadPatterns();
   const recorded = recordedLines<RecordedLimit>("../cel/data/cost_limits");
   for (const { name, schema, causes } of recorded) {
     const found = createCauses(definition(schema));
@@ -69,7 +69,7 @@ test("CRDs whose rules are too costly are rejected as recorded", async () => {
 });
 
 test("Costs of rules are estimated as recorded", async () => {
-  await loadCel();
+  await loadPatterns();
   for (
     const { rule, self, maxItems, factor } of recordedLines<RecordedCost>(
       "../cel/data/rule_costs",
@@ -113,7 +113,7 @@ function dear(description: string): OpenApiSchema {
 }
 
 test("An update ignores the rule costs of unchanged schemas", async () => {
-  await loadCel();
+  await loadPatterns();
   const live = definition(dear("old"));
   assert.equal(createCauses(live).length, 1);
   assert.deepEqual(updateCauses(definition(dear("old")), live), []);
@@ -124,7 +124,7 @@ test("An update ignores the rule costs of unchanged schemas", async () => {
 });
 
 test("Cost limits apply to each version separately", async () => {
-  await loadCel();
+  await loadPatterns();
   const live = definition(dear("one"), dear("two"));
   const fields = updateCauses(definition(dear("one"), dear("three")), live)
     .map(({ field }) => field);

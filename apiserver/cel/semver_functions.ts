@@ -1,6 +1,7 @@
-import { CelFailure } from "./cel_failure.ts";
-import { compare } from "./list_functions.ts";
-import type { CelExtension } from "./cel_library.ts";
+import { CelFailure } from "./cel_errors.ts";
+import { type CelType, struct } from "./cel_type.ts";
+import type { FunctionDefinitions } from "./function_declaration.ts";
+import { registerClass } from "./values.ts";
 
 /** Semantic version. */
 class Semver {
@@ -29,7 +30,7 @@ class Semver {
   /** Compares two versions; negative if this version is older. */
   compare(other: Semver): number {
     for (const [index, own] of this.numbers.entries()) {
-      const order = compare(own, other.numbers[index]);
+      const order = compare(own, other.numbers[index] ?? 0n);
       if (order !== 0) return order;
     }
     const [a, b] = [this.prerelease, other.prerelease];
@@ -41,7 +42,7 @@ class Semver {
       const against = b[index];
       if (against === undefined) return 1;
       const order = typeof part === typeof against
-        ? compare(part, against)
+        ? compare(part as string, against as string)
         : typeof part === "bigint"
         ? -1
         : 1;
@@ -63,28 +64,35 @@ function semver(text: string, loose = false): Semver {
   return new Semver(loose ? completed(text) : text);
 }
 
-const TYPE = "kubernetes.Semver";
+/** Order of two numbers or texts. */
+function compare<T extends bigint | string>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Type of semantic versions. */
+export const SEMVER_TYPE: CelType = struct("kubernetes.Semver");
+
+registerClass(Semver, {
+  type: SEMVER_TYPE,
+  equals: (a: Semver, b: Semver) => a.compare(b) === 0,
+});
 
 /** CEL function `semver()`, with the methods of versions. */
-export const SEMVERS: CelExtension = {
-  types: { [TYPE]: Semver },
-  functions: {
-    [`semver(string): ${TYPE}`]: (text: string) => semver(text),
-    [`semver(string, bool): ${TYPE}`]: semver,
-    "isSemver(string): bool": (text: string) => isSemver(text),
-    "isSemver(string, bool): bool": isSemver,
-    ...Object.fromEntries(["major", "minor", "patch"].map((name, index) => [
-      `${TYPE}.${name}(): int`,
-      ({ numbers }: Semver) => numbers[index],
-    ])),
-    [`${TYPE} == ${TYPE}`]: (a: Semver, b: Semver) => a.compare(b) === 0,
-    [`${TYPE}.isLessThan(${TYPE}): bool`]: (a: Semver, b: Semver) =>
-      a.compare(b) < 0,
-    [`${TYPE}.isGreaterThan(${TYPE}): bool`]: (a: Semver, b: Semver) =>
-      a.compare(b) > 0,
-    [`${TYPE}.compareTo(${TYPE}): int`]: (a: Semver, b: Semver) =>
-      BigInt(a.compare(b)),
-  },
+export const SEMVERS: FunctionDefinitions = {
+  "semver(string): Semver": (text: string) => semver(text),
+  "semver(string, bool): Semver": semver,
+  "isSemver(string): bool": (text: string) => isSemver(text),
+  "isSemver(string, bool): bool": isSemver,
+  ...Object.fromEntries(["major", "minor", "patch"].map((name, index) => [
+    `${name}(this Semver): int`,
+    ({ numbers }: Semver) => numbers[index],
+  ])),
+  "isLessThan(this Semver, Semver): bool": (a: Semver, b: Semver) =>
+    a.compare(b) < 0,
+  "isGreaterThan(this Semver, Semver): bool": (a: Semver, b: Semver) =>
+    a.compare(b) > 0,
+  "compareTo(this Semver, Semver): int": (a: Semver, b: Semver) =>
+    BigInt(a.compare(b)),
 };
 
 function number(name: string, text: string): bigint {

@@ -13,29 +13,30 @@ export interface SizeRange {
  */
 export const UNBOUNDED: number = 2 ** 64;
 
-/** Cost of traversing one character. */
-export const TRAVERSAL = 0.1;
-
-/** Cost of one character of a pattern for each character it is matched against. */
-export const PATTERN = 0.25;
-
 /** Size range of a value of unknown size. */
 export const ANY_SIZE: SizeRange = { min: 0, max: UNBOUNDED };
 
 /** Size range of a scalar. */
 export const ONE: SizeRange = { min: 1, max: 1 };
 
+/** Size range of one size. */
+export function exactly(size: number): SizeRange {
+  return { min: size, max: size };
+}
+
 /** Product, rounded up and limited to {@linkcode UNBOUNDED}. */
 export function times(a: number, b: number): number {
   return Math.min(Math.ceil(a * b), UNBOUNDED);
 }
 
+/** Sum, limited to {@linkcode UNBOUNDED}. */
+export function plus(...parts: readonly number[]): number {
+  return Math.min(parts.reduce((sum, part) => sum + part, 0), UNBOUNDED);
+}
+
 /** Size range of the concatenation of two values. */
 export function sizeSum(a: SizeRange, b: SizeRange): SizeRange {
-  return {
-    min: Math.min(a.min + b.min, UNBOUNDED),
-    max: Math.min(a.max + b.max, UNBOUNDED),
-  };
+  return { min: plus(a.min, b.min), max: plus(a.max, b.max) };
 }
 
 /** Size range of the product of a number of values and their size. */
