@@ -82,8 +82,7 @@ export interface Reconciler<P extends KubernetesObject> {
    * @param ctx Context of the failed run. `ctx.retry` says which attempt failed,
    * and whether it was the last one.
    * @returns Status to write. With `.withoutRetry()` or `.rescheduleAfter(…)` the
-   * run is not retried. After `noUpdate()` the error counts as handled, and the
-   * run is retried; after nothing it counts as unhandled.
+   * run is not retried. The run counts as failed, whatever is returned.
    */
   onError?(primary: P, error: unknown, ctx: Context<P>): ReconcileReturn<P>;
 }

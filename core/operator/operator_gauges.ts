@@ -22,7 +22,7 @@ const CONTROLLER_GAUGES = {
   primaries: ["coracle_primaries", "Primary objects in the cache."],
   failing: [
     "coracle_failing_objects",
-    "Objects whose last run has failed and is to be repeated.",
+    "Objects whose last run has failed.",
   ],
   oldestFailure: [
     "coracle_oldest_failure_seconds",

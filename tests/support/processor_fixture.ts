@@ -27,6 +27,7 @@ export interface ProcessorCaseOptions {
   readonly clock?: VirtualClock | undefined;
   readonly shard?: ShardAssignment | undefined;
   readonly mayRun?: (() => boolean) | undefined;
+  readonly random?: (() => number) | undefined;
   readonly sources?: EventProcessorDeps<Gadget>["sources"] | undefined;
   /** Observers that are called before the fixture. */
   readonly observers?: readonly RunObserver<Gadget>[] | undefined;
@@ -97,7 +98,7 @@ export class ProcessorFixture {
       dispatcher: { dispatch: (run) => this.#dispatch(run) },
       cap,
       clock,
-      random: () => 0.5,
+      random: options.random ?? (() => 0.5),
       log: {
         ...silentLogger,
         error: (message, fields) =>

@@ -322,32 +322,33 @@ export class Dispatcher<P extends KubernetesObject> {
       log.error("onError has thrown", { object: run.key, error: second });
       return failure(error);
     }
-    const handled = run.deleted || await this.#wroteError(active, result);
+    if (!run.deleted) await this.#writeError(active, result);
     const { delay } = result;
     const final = !result.retry || delay !== undefined;
-    return { end: { type: "failed", final, delay }, error, handled };
+    return { end: { type: "failed", final, delay }, error };
   }
 
-  /** Writes the result of `onError`; false if that fails, which is logged. */
-  async #wroteError(
+  /** Writes the result of `onError`; if that fails, it is logged. */
+  async #writeError(
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { writer, runDeps: { log } } = this.#deps;
     try {
       // After a timeout, the aborted signal of the run would end this write.
       const signal = run.aborted === undefined ? run.signal : NEVER;
       const written = { primary, result, signal, succeeded: false };
       await this.#phase("write", () => writer.write(context, written));
-      return true;
     } catch (error) {
-      const superseded = run.hasNewEvent();
-      const level = superseded ? "debug" : run.retry.last ? "error" : "warn";
+      const level = run.hasNewEvent()
+        ? "debug"
+        : run.retry.last
+        ? "error"
+        : "warn";
       log[level]("Cannot write the status of a failed run", {
         object: run.key,
         error,
       });
-      return superseded;
     }
   }
 

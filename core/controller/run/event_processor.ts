@@ -41,7 +41,7 @@ import {
   isRelevantUpdate,
 } from "../filters.ts";
 import { guardedLimiter, guardedRetry } from "./guarded.ts";
-import { type AbortCause, Run, type RunResult } from "./run.ts";
+import { type AbortCause, Run, type RunResult, wasCutShort } from "./run.ts";
 import type { RunObserver } from "./run_observers.ts";
 import {
   decideAfterRun,
@@ -151,6 +151,8 @@ export class EventProcessor<P extends KubernetesObject>
   /** Whether runs have been started before. */
   #hasResumed = false;
   #pumping = false;
+  /** Whether a token was taken for a run that has not begun. */
+  #hasToken = false;
   /** Timer for the next check of the token bucket and the lease. */
   #throttle: Timer | undefined;
   #waiters: Waiter[] = [];
@@ -193,15 +195,16 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   retryFailed(only?: string): void {
-    const { clock, random, settings } = this.#deps;
+    const { clock, settings } = this.#deps;
     const spread = Math.min(
       this.#retry.delay(1, 0.5),
       settings.maxInterval,
       LONGEST_SPREAD_MS,
     );
     for (const key of only === undefined ? this.#states.keys() : [only]) {
-      if (this.stateOf(key).failures === 0 || !this.#isKnown(key)) continue;
-      this.#queue.addAt(key, clock.now() + random() * spread, RETRY);
+      const { failures, ruledOut } = this.stateOf(key);
+      if (failures === 0 || ruledOut || !this.#isKnown(key)) continue;
+      this.#queue.addAt(key, clock.now() + this.#random() * spread, RETRY);
     }
   }
 
@@ -252,12 +255,10 @@ export class EventProcessor<P extends KubernetesObject>
 
   #isAccepted(event: CacheEvent<P>): boolean {
     const { defaultFilters, filters } = this.#deps.settings;
-    if (
-      event.type === "updated" && defaultFilters &&
-      !isRelevantUpdate(event, this.#relevance)
-    ) return false;
     try {
-      return accepts(filters, event);
+      // Both may read the object, of which a bounded cache may keep only the key.
+      return (event.type !== "updated" || !defaultFilters ||
+        isRelevantUpdate(event, this.#relevance)) && accepts(filters, event);
     } catch (error) {
       this.#log.warn("A filter has thrown: the event is accepted", {
         object: event.key,
@@ -337,12 +338,17 @@ export class EventProcessor<P extends KubernetesObject>
     if (this.#pumping) return;
     this.#pumping = true;
     queueMicrotask(async () => {
-      while (this.#takeOne()) {
-        // Runs that end synchronously must not starve I/O.
-        if (this.#slice.step(0)) await this.#slice.pause();
+      try {
+        while (this.#takeOne()) {
+          // Runs that end synchronously must not starve I/O.
+          if (this.#slice.step(0)) await this.#slice.pause();
+        }
+      } catch (error) {
+        this.#onFault("start the next run", error);
+      } finally {
+        this.#pumping = false;
+        this.#deps.cap?.offer();
       }
-      this.#pumping = false;
-      this.#deps.cap?.offer();
     });
   };
 
@@ -358,6 +364,7 @@ export class EventProcessor<P extends KubernetesObject>
       cap?.release();
       return false;
     }
+    this.#hasToken = false;
     let run: Run<P> | undefined;
     try {
       run = this.#begin(item);
@@ -376,8 +383,16 @@ export class EventProcessor<P extends KubernetesObject>
   #isAdmitted(): boolean {
     const { settings: { throughput }, clock, mayRun } = this.#deps;
     if (this.#throttle !== undefined) return false;
-    const wait = mayRun() ? throughput?.take(clock.now()) ?? 0 : LEASE_CHECK_MS;
-    if (wait === 0) return true;
+    const wait = !mayRun()
+      ? LEASE_CHECK_MS
+      : this.#hasToken
+      ? 0
+      : throughput?.take(clock.now()) ?? 0;
+    if (wait === 0) {
+      // If the limiter holds back all keys, the token is that of the next run.
+      this.#hasToken = throughput !== undefined;
+      return true;
+    }
     this.#throttle = clock.setTimer(() => {
       this.#throttle = undefined;
       this.#pump();
@@ -462,15 +477,13 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** Plans the next run of an object, unless the object was deleted. */
   #plan(item: QueueItem, run: Run<P>, { end }: RunResult): RunPlan | undefined {
-    const { settings, clock, random } = this.#deps;
+    const { settings, clock } = this.#deps;
     const { key } = run;
     if (item.isRemoved) return undefined;
-    if (
-      end.type === "failed" && run.aborted !== undefined &&
-      run.aborted !== "timeout"
-    ) {
-      // An aborted run had no time to succeed, so this is no failure. After a
-      // deletion its event adds the next run; otherwise nothing else would.
+    if (wasCutShort(run, end)) {
+      // An aborted run had no time to succeed, so this is no failure, and if it
+      // returned early, no success. After a deletion its event adds the next run;
+      // otherwise nothing else would.
       if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
       return undefined;
     }
@@ -480,7 +493,7 @@ export class EventProcessor<P extends KubernetesObject>
       startedAt: run.startedAt,
       eventWaiting: item.isDirty,
       retry: this.#retry,
-      random: random(),
+      random: this.#random(),
       maxInterval: settings.maxInterval,
     });
     if (run.deleted && !willRetry(plan)) {
@@ -654,6 +667,20 @@ export class EventProcessor<P extends KubernetesObject>
   #until(isOver: () => boolean): Promise<void> {
     if (isOver()) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ isOver, resolve }));
+  }
+
+  /** Random number from 0 to below 1, also if the caller's function fails. */
+  #random(): number {
+    try {
+      const value = this.#deps.random();
+      if (value >= 0 && value < 1) return value;
+      throw new RangeError(
+        `Cannot draw a random number: it must be from 0 to below 1: received ${value}`,
+      );
+    } catch (error) {
+      this.#onFault("draw a random number", error);
+      return 0.5;
+    }
   }
 
   readonly #onFault = (what: string, error: unknown): void =>

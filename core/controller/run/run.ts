@@ -278,8 +278,19 @@ export interface RunResult {
   readonly end: RunEnd;
   /** Error of a failed run. */
   readonly error?: unknown;
-  /** Whether `onError` has handled the error. */
-  readonly handled?: boolean | undefined;
+}
+
+/**
+ * Whether a run was aborted before it had its time, however it ended. A run that
+ * has removed the finalizer has reached its end, and one after its timeout has
+ * had its time.
+ */
+export function wasCutShort(
+  run: { readonly aborted: AbortCause | undefined },
+  end: RunEnd,
+): boolean {
+  return run.aborted !== undefined && run.aborted !== "timeout" &&
+    end.type !== "finalizerRemoved";
 }
 
 /** Key of the writes that are alike, without their contents. */

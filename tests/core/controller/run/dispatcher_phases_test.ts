@@ -261,7 +261,7 @@ test("Dispatcher logs nothing of an onError that returns nothing", async () => {
     },
     onError() {},
   }, { primary: WITH_FINALIZER });
-  assert.equal((await result).handled, undefined);
+  assert.equal((await result).end.type, "failed");
   assert.deepEqual(logged, []);
 });
 

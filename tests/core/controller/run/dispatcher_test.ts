@@ -225,7 +225,6 @@ test("Dispatcher plans what onError returns: a delay, a retry or neither", async
     assert.deepEqual(await result, {
       end: { type: "failed", final, delay },
       error,
-      handled: true,
     });
   }
 });
@@ -274,17 +273,6 @@ test("Dispatcher writes the result of onError after a timeout, unlike after a st
     assert.deepEqual(states(), [false]);
     run.abort("shutdown");
     assert.deepEqual(states(), [cause === undefined]);
-  }
-});
-
-test("Dispatcher handles no failure whose status cannot be written, but for an event", async () => {
-  for (const hasEvent of [false, true]) {
-    const { run, result } = dispatched({
-      reconcile: () => Promise.reject(new Error("failed")),
-      onError: () => noUpdate(),
-    }, { failsToWrite: true, ...{ retry: { attempt: 0, last: false } } });
-    run.hasNewEvent = () => hasEvent;
-    assert.equal((await result).handled, hasEvent);
   }
 });
 

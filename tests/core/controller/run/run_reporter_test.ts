@@ -8,19 +8,6 @@ import { jsonLogger, type LogLevel } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
-/** Log levels and messages of a failed run that is retried. */
-function failedRun(
-  options: { readonly successLevel: LogLevel; readonly handled: boolean },
-): readonly string[] {
-  const plan = { failure: "retry", state: { attempt: 1 }, timerAt: 2_000 };
-  const result: RunResult = {
-    end: { type: "failed", final: false },
-    error: new Error("Not yet"),
-    handled: options.handled,
-  };
-  return reported({}, result, plan as RunPlan, options.successLevel);
-}
-
 /** Log levels, messages and hints of a run. */
 function reported(
   parts: Partial<Run<KubernetesObject>>,
@@ -49,26 +36,6 @@ function reported(
   });
 }
 
-test("RunReporter logs a failure as a warning, unless onError has handled it", () => {
-  for (const successLevel of ["debug", "info"] as const) {
-    assert.deepEqual(
-      failedRun({ successLevel, handled: false }),
-      ["warn: Run failed, it is retried"],
-    );
-  }
-  assert.deepEqual(
-    failedRun({ successLevel: "debug", handled: true }),
-    ["debug: Run failed, it is retried"],
-  );
-});
-
-test("RunReporter logs a handled failure at the level of successful runs", () => {
-  assert.deepEqual(
-    failedRun({ successLevel: "info", handled: true }),
-    ["info: Run failed, it is retried"],
-  );
-});
-
 const DONE: RunResult = { end: { type: "done" } };
 const REMOVED: RunResult = { end: { type: "finalizerRemoved" } };
 const FAILED: RunResult = { end: { type: "failed", final: false } };
@@ -88,6 +55,10 @@ const ENDS: readonly (readonly [
     "debug: Reconciled the deletion",
   ]],
   [{ step: "reconcile" }, FAILED, "aborted", ["info: Run aborted"]],
+  [{ step: "reconcile", aborted: "shutdown" }, DONE, "aborted", [
+    "info: Run aborted",
+  ]],
+  [{ step: "reconcile" }, FAILED, "retry", ["warn: Run failed, it is retried"]],
   [{ step: "reconcile" }, FAILED, "final", [
     "warn: Run failed, onError has ruled out a retry",
   ]],
@@ -95,7 +66,16 @@ const ENDS: readonly (readonly [
 
 test("RunReporter says what became of a run", () => {
   for (const [parts, result, failure, lines] of ENDS) {
-    const plan = failure === "aborted" ? undefined : { failure } as RunPlan;
+    const state = { failures: 1 };
+    const plan = failure === "aborted"
+      ? undefined
+      : { failure, state } as RunPlan;
     assert.deepEqual(reported(parts, result, plan), lines);
+    const shown = lines.map((line) => line.replace("debug:", "info:"));
+    assert.deepEqual(reported(parts, result, plan, "info"), shown);
   }
+  const planned = { failure: "final", rescheduleAt: 9, state: { failures: 1 } };
+  assert.deepEqual(reported({}, FAILED, planned as RunPlan), [
+    "warn: Run failed, onError has planned the next run",
+  ]);
 });
