@@ -9,6 +9,7 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseKey } from "../../api/object_key.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
@@ -76,7 +77,9 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   >;
   /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
-  readonly primaries: PrimaryCache<P>;
+  readonly primaries:
+    & PrimaryCache<P>
+    & Pick<MultiNamespaceInformer<P>, "keyAt" | "placeOf">;
   /** Event sources, some of which follow the changes of primaries. */
   readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
@@ -169,21 +172,30 @@ export class EventProcessor<P extends KubernetesObject>
       clock,
       limiter: limiter && guardedLimiter(limiter, this.#onFault),
       onReady: this.#pump,
+      places: {
+        keyAt: (place) => deps.primaries.keyAt(place),
+        first: INITIAL,
+        interval: INTERVAL,
+      },
     });
   }
 
   // Add: events become keys in the queue.
 
-  onPrimary(event: CacheEvent<P>): void {
+  onPrimary(event: CacheEvent<P>, place: number): void {
     if (this.#deps.sources.followsPrimaries) this.#notifySources(event);
-    if (event.type === "deleted") this.#primaryDeleted(event);
-    else if (this.#isAccepted(event)) this.#primaryChanged(event);
+    if (event.type === "deleted") this.#primaryDeleted(event, place);
+    else if (this.#isAccepted(event)) this.#primaryChanged(event, place);
   }
 
-  onPrimaryLeft(key: string): void {
+  onPrimaryLeft(key: string, place: number): void {
     const left = { type: "deleted", key: parseKey(key) } as const;
     this.#deps.sources.primaryEvent({ ...left, object: undefined });
-    this.forget(key, "namespace");
+    this.forget(key, "namespace", place);
+  }
+
+  onPrimaryMoved(from: number, to: number): void {
+    this.#queue.move(from, to);
   }
 
   onTrigger(key: string, source: string, event: SourceEvent): boolean {
@@ -222,7 +234,7 @@ export class EventProcessor<P extends KubernetesObject>
   resync(isMeant: (key: string) => boolean = () => true): void {
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
-        this.#queue.add(key, INITIAL);
+        this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
       }
     }
   }
@@ -268,7 +280,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
   }
 
-  #primaryChanged(event: CacheEvent<P>): void {
+  #primaryChanged(event: CacheEvent<P>, place: number): void {
     const { key, header } = event;
     if (!this.#owns(key)) return;
     const deleting = header.deletionTimestamp !== undefined;
@@ -284,11 +296,15 @@ export class EventProcessor<P extends KubernetesObject>
     ) {
       run.abort("deletion");
     }
-    this.#add(key, byWatch(event));
+    this.#add(key, byWatch(event), place);
   }
 
-  #primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
+  #primaryDeleted(
+    event: DeletedPrimary<P> & { readonly key: string },
+    place: number,
+  ): void {
     const { key } = event;
+    if (place >= 0) this.#queue.clearPlace(place);
     const run = this.#runs.get(key);
     // A run for the deletion of an earlier object goes on.
     if (run?.deleted === false) run.abort("deletion");
@@ -315,8 +331,13 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   /** Adds a key to the queue, and interrupts the current run of the object. */
-  #add(key: string, options: AddOptions): void {
-    this.#queue.add(key, options);
+  #add(key: string, options: AddOptions, known = -1): void {
+    const isFirst = options === INITIAL;
+    const place = known < 0 && (isFirst || this.#queue.hasFirst)
+      ? this.#deps.primaries.placeOf(key)
+      : known;
+    if (isFirst) this.#queue.addFirst(key, place);
+    else this.#queue.add(key, options, place);
     if (this.#runs.size > 0) {
       this.#runs.get(key)?.interrupt(addedCause(options));
     }
@@ -506,6 +527,7 @@ export class EventProcessor<P extends KubernetesObject>
       item,
       plan.timerAt,
       plan.timerCause === "retry" ? RETRY : INTERVAL,
+      this.#deps.primaries.placeOf(key),
     );
     if (plan.rescheduleAt !== undefined) {
       this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);
@@ -607,12 +629,16 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#states.get(key) ?? FRESH;
   }
 
-  /** Removes all state of an object, and aborts its run. */
-  forget(key: string, cause: AbortCause = "deletion"): void {
+  /**
+   * Removes all state of an object, and aborts its run.
+   *
+   * @param place Place of the object in the cache; -1 if nothing is kept there.
+   */
+  forget(key: string, cause: AbortCause = "deletion", place = -1): void {
     this.#runs.get(key)?.abort(cause);
     this.#states.delete(key);
     this.#deleted.delete(key);
-    this.#queue.remove(key);
+    this.#queue.remove(key, place);
   }
 
   /**
@@ -621,9 +647,10 @@ export class EventProcessor<P extends KubernetesObject>
    * @returns Fulfilled when no such object runs.
    */
   async releaseShard(): Promise<void> {
-    for (const keys of [this.#deps.primaries.keys(), this.#deleted.keys()]) {
+    const { primaries } = this.#deps;
+    for (const keys of [primaries.keys(), this.#deleted.keys()]) {
       for (const key of keys) {
-        if (!this.#owns(key)) this.forget(key, "shard");
+        if (!this.#owns(key)) this.forget(key, "shard", primaries.placeOf(key));
       }
     }
     await this.#until(() =>

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextTurn } from "../../../../core/clock.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
-import { DONE, FAILED, running } from "../../../support/processor_fixture.ts";
+import {
+  DONE,
+  FAILED,
+  ProcessorFixture,
+  running,
+} from "../../../support/processor_fixture.ts";
 
 const A = "default/a";
 const B = "default/b";
@@ -512,7 +517,48 @@ test("EventProcessor runs an object whose event cannot be read", async () => {
       event,
       Object.getOwnPropertyDescriptors(unread),
     ) as never,
+    -1,
   );
   await fixture.settle();
   assert.equal(fixture.begun.length, 2);
+});
+
+test("EventProcessor runs listed objects last, and what an event ran first once", async () => {
+  const fixture = new ProcessorFixture({ settings: { concurrency: 1 } });
+  const listed = [A, B, "default/c", "default/d"];
+  for (const key of listed) fixture.add(key, { initial: true });
+  assert.equal(fixture.processor.waiting, 4);
+  fixture.update("default/c");
+  assert.equal(fixture.processor.waiting, 4);
+  fixture.delete("default/d");
+  assert.equal(fixture.processor.waiting, 3);
+  fixture.add("default/e");
+  fixture.script = () => DONE;
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, ["default/c", "default/e", A, B]);
+  assert.deepEqual(
+    fixture.begun.map(({ cause }) => [cause.type, cause.events]),
+    [["modified", 2], ["added", 1], ["initial", 1], ["initial", 1]],
+  );
+  assert.equal(fixture.processor.waiting, 0);
+  assert.equal(fixture.processor.delayed, 4);
+});
+
+test("EventProcessor keeps first runs and intervals of objects whose watch is replaced", async () => {
+  const fixture = new ProcessorFixture({ settings: { maxInterval: "1h" } });
+  fixture.script = () => DONE;
+  fixture.processor.resume();
+  const before = fixture.add(A);
+  await fixture.settle();
+  fixture.processor.pause();
+  fixture.add(B, { initial: true });
+  fixture.handOver();
+  assert.equal(fixture.processor.waiting, 1);
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys.slice(0, 3).toSorted(), [A, A, B]);
+  await fixture.clock.advance(3_600_000);
+  assert.equal(fixture.begun.length, 5);
+  assert.equal(before, fixture.begun[0]?.primary);
 });
