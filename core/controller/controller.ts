@@ -94,7 +94,7 @@ export interface ControllerHealth {
   readonly overdue: number;
   /** Number of objects whose next run is planned for a later time. */
   readonly delayed: number;
-  /** Number of objects whose last run has failed and is to be repeated. */
+  /** Number of objects whose last run has failed. */
   readonly failing: number;
   /**
    * Time since the first failure of the object that has been failing for

@@ -1,33 +1,110 @@
+import { hashEnd } from "../cache/store/key_table.ts";
+import { textHash } from "./shard.ts";
+
 /**
  * Map that forgets old keys. It has two generations: a value is set in the
  * newer one, and once that has `limit` keys, it replaces the older one. So the
  * map keeps the `limit` keys that were set last, and never more than twice as
  * many. A key set again stays in the older one, too, where it is hidden.
+ *
+ * With a sample, some keys outlive their generation, whatever is set meanwhile:
+ * all as long as they are few, and otherwise those whose hashes fit, fewer with
+ * every key in excess. What happens to very many keys in turn is then seen on
+ * these.
  */
 export class LatestMap<V> {
   readonly #limit: number;
+  readonly #sample: SampledKeys<V> | undefined;
   #newer: Map<string, V> = new Map();
   #older: Map<string, V> = new Map();
 
-  /** Creates a map of `limit` keys per generation, which may be `Infinity`. */
-  constructor(limit: number) {
+  /**
+   * Creates a map of `limit` keys per generation, which may be `Infinity`.
+   *
+   * @param sample Number of keys of the sample, which has at most twice as many.
+   */
+  constructor(limit: number, sample = 0) {
     this.#limit = limit;
+    this.#sample = sample === 0 ? undefined : new SampledKeys(sample);
   }
 
+  /** Number of keys, without those of the sample. */
   get size(): number {
     return this.entries().length;
+  }
+
+  get(key: string): V | undefined {
+    return this.#newer.get(key) ?? this.#older.get(key) ??
+      this.#sample?.get(key);
+  }
+
+  set(key: string, value: V): void {
+    if (this.#newer.size === this.#limit && !this.#newer.has(key)) {
+      this.#sample?.offer(this.#older);
+      this.#older = this.#newer;
+      this.#newer = new Map();
+    }
+    this.#newer.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.#newer.delete(key);
+    this.#older.delete(key);
+    this.#sample?.delete(key);
+  }
+
+  clear(): void {
+    this.#newer.clear();
+    this.#older.clear();
+    this.#sample?.clear();
+  }
+
+  /** Keys and values, without those of the sample; the latest last. */
+  entries(): [string, V][] {
+    const older = [...this.#older].filter(([key]) => !this.#newer.has(key));
+    return [...older, ...this.#newer];
+  }
+}
+
+/** Times that each key of the sample is offered before unused ones are dropped. */
+const OFFERS = 20;
+
+/** Keys whose hashes end with a number of zero bits, which follows their number. */
+class SampledKeys<V> {
+  readonly #limit: number;
+  #zeroBits = 0;
+  #offered = 0;
+  #newer: Map<string, V> = new Map();
+  #older: Map<string, V> = new Map();
+
+  constructor(limit: number) {
+    this.#limit = limit;
   }
 
   get(key: string): V | undefined {
     return this.#newer.get(key) ?? this.#older.get(key);
   }
 
-  set(key: string, value: V): void {
-    if (this.#newer.size === this.#limit && !this.#newer.has(key)) {
-      this.#older = this.#newer;
-      this.#newer = new Map();
+  /** Keeps those of the keys that belong to the sample. */
+  offer(values: ReadonlyMap<string, V>): void {
+    for (const [key, value] of values) {
+      if (this.#isSampled(key)) this.#newer.set(key, value);
+      if (this.#newer.size <= this.#limit) continue;
+      this.#zeroBits++;
+      for (const map of [this.#newer, this.#older]) {
+        for (const key of map.keys()) {
+          if (!this.#isSampled(key)) map.delete(key);
+        }
+      }
     }
-    this.#newer.set(key, value);
+    this.#offered += values.size;
+    if (this.#offered < OFFERS * this.#limit * 2 ** this.#zeroBits) return;
+    if (this.#newer.size <= this.#limit / 2 && this.#zeroBits > 0) {
+      this.#zeroBits--;
+    }
+    this.#offered = 0;
+    this.#older = this.#newer;
+    this.#newer = new Map();
   }
 
   delete(key: string): void {
@@ -38,10 +115,10 @@ export class LatestMap<V> {
   clear(): void {
     this.#newer.clear();
     this.#older.clear();
+    this.#zeroBits = this.#offered = 0;
   }
 
-  entries(): [string, V][] {
-    const older = [...this.#older].filter(([key]) => !this.#newer.has(key));
-    return [...older, ...this.#newer];
+  #isSampled(key: string): boolean {
+    return hashEnd(textHash(key)) % 2 ** this.#zeroBits === 0;
   }
 }

@@ -1,7 +1,10 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import type { CacheEvent } from "../cache/informer/cache_event.ts";
+import {
+  type CacheEvent,
+  CurrentEvent,
+} from "../cache/informer/cache_event.ts";
 import type {
   InformerLease,
   InformerPool,
@@ -27,10 +30,16 @@ export interface PrimarySourceDeps<P extends KubernetesObject> {
 
 /** Handler of the changes of the primaries. */
 export interface PrimaryHandler<P extends KubernetesObject> {
-  /** Handles a change of a primary; called in the order of the watch events. */
-  onPrimary(event: CacheEvent<P>): void;
+  /**
+   * Handles a change of a primary; called in the order of the watch events.
+   *
+   * @param place Place of the primary in the cache; -1 if it is not known.
+   */
+  onPrimary(event: CacheEvent<P>, place: number): void;
   /** Handles a primary whose namespace is no longer watched. */
-  onPrimaryLeft(key: string): void;
+  onPrimaryLeft(key: string, place: number): void;
+  /** Handles a primary that another watch covers, with its new place or -1. */
+  onPrimaryMoved(from: number, to: number): void;
 }
 
 /**
@@ -57,7 +66,11 @@ export class PrimarySource<P extends KubernetesObject> {
   /** Sets the handler of the changes, before any namespace is watched. */
   handle(handler: PrimaryHandler<P>): void {
     this.#registration = this.cache.addHandler(
-      (event) => handler.onPrimary(event),
+      (event) =>
+        handler.onPrimary(
+          event,
+          event instanceof CurrentEvent ? event.place : -1,
+        ),
       { name: this.#deps.name },
     );
   }

@@ -82,7 +82,8 @@ export interface Reconciler<P extends KubernetesObject> {
    * @param ctx Context of the failed run. `ctx.retry` says which attempt failed,
    * and whether it was the last one.
    * @returns Status to write. With `.withoutRetry()` or `.rescheduleAfter(…)` the
-   * run is not retried; otherwise it is. The failure is logged in any case.
+   * run is not retried; otherwise it is. The run counts as failed, and the failure
+   * is logged, whatever is returned.
    */
   onError?(primary: P, error: unknown, ctx: Context<P>): ReconcileReturn<P>;
 }

@@ -106,7 +106,10 @@ export class WatchGroup<P extends KubernetesObject> {
 
   #keep(names: readonly string[] | undefined): Promise<void> {
     const { primaries, handler } = this.#deps;
-    return primaries.cache.keep(names, (key) => handler.onPrimaryLeft(key));
+    return primaries.cache.keep(names, {
+      onLeft: (key, place) => handler.onPrimaryLeft(key, place),
+      onMoved: (from, to) => handler.onPrimaryMoved(from, to),
+    });
   }
 
   async #attachPartly(names: readonly string[], call: number): Promise<void> {

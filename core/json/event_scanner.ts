@@ -11,7 +11,13 @@
  * @module
  */
 import { type ByteRange, stringEquals } from "./byte_range.ts";
-import { bytesOf, JsonCursor, OPEN_BRACE, QUOTE } from "./json_cursor.ts";
+import {
+  BACKSLASH,
+  bytesOf,
+  JsonCursor,
+  OPEN_BRACE,
+  QUOTE,
+} from "./json_cursor.ts";
 import {
   FIELD_INDEX,
   NO_CUT,
@@ -34,7 +40,7 @@ const EVENT_TYPES: readonly WatchEventType[] = [
   "ERROR",
 ];
 
-const { metadata: METADATA } = FIELD_INDEX;
+const { metadata: METADATA, name: NAME, namespace: NAMESPACE } = FIELD_INDEX;
 
 /** Allowed first bytes of the value of each field, by its index. */
 const FIRST_BYTES: readonly string[] = [
@@ -49,6 +55,7 @@ const FIRST_BYTE_TABLES: readonly Uint8Array[] = FIRST_BYTES.map((allowed) => {
   return table;
 });
 const LOWER_N = 0x6e;
+const SLASH = 0x2f;
 
 /**
  * Scanner of watch events and objects: finds the header of an object in one pass
@@ -56,7 +63,8 @@ const LOWER_N = 0x6e;
  *
  * For each document that `JSON.parse` accepts, the header equals the parsed value.
  * The envelope, the keys of the object and those of its metadata are checked
- * against the grammar. Nested objects and arrays, such as `spec`, `status`,
+ * against the grammar, and a name or namespace with a slash is refused, as in
+ * Kubernetes. Nested objects and arrays, such as `spec`, `status`,
  * `labels` and `managedFields`, are skipped by their strings and brackets alone:
  * errors in them cannot change the header, and are found when they are parsed.
  */
@@ -195,13 +203,29 @@ export class EventScanner {
       if (first !== LOWER_N) this.#failField(index);
       ranges[2 * index] = ranges[2 * index + 1] = -1; // null counts as absent
     }
+    this.#checkPart(NAME);
+    this.#checkPart(NAMESPACE);
     this.header.parseVersion();
   }
 
-  #failField(index: number): never {
+  /** Refuses a slash in a part of a key: the text of the key would be ambiguous. */
+  #checkPart(index: number): void {
+    const { bytes, ranges } = this.header;
+    const end = ranges[2 * index + 1] as number;
+    for (let at = ranges[2 * index] as number; at < end; at++) {
+      const byte = bytes[at] as number;
+      if (byte === SLASH) this.#failField(index, "contains a slash");
+      if (byte !== BACKSLASH) continue;
+      const text = index === NAME ? this.header.name : this.header.namespace;
+      if (text.includes("/")) this.#failField(index, "contains a slash");
+      return;
+    }
+  }
+
+  #failField(index: number, why = "has a value of the wrong type"): never {
     const field = Object.entries(FIELD_INDEX).find(([, at]) => at === index);
     this.#cursor.position = this.header.ranges[2 * index] as number;
-    return this.#cursor.fail(`"${field?.[0]}" has a value of the wrong type`);
+    return this.#cursor.fail(`"${field?.[0]}" ${why}`);
   }
 }
 

@@ -42,7 +42,7 @@ const CONTROLLER_GAUGES: GaugeTable<ControllerHealth> = [
   ],
   [
     "coracle_failing_objects",
-    "Objects whose last run has failed and is to be repeated.",
+    "Objects whose last run has failed.",
     ({ failing }) => failing,
   ],
   [

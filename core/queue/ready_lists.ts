@@ -20,7 +20,8 @@ interface List<N> {
 
 /**
  * Waiting keys, first in, first out within a priority. More urgent priorities go
- * first, but a priority that was passed over too often is served next.
+ * first, but a priority that was passed over too often is served next. The last
+ * priority may have others beside those of its list, which are served in turn.
  */
 export class ReadyLists<N extends ListNode<N>> {
   readonly #lists: readonly List<N>[] = MAX_PASSED_OVER.map(() => ({
@@ -28,6 +29,9 @@ export class ReadyLists<N extends ListNode<N>> {
     tail: undefined,
     passedOver: 0,
   }));
+
+  /** Whether the last priority serves its list next. */
+  #isListsTurn = true;
 
   /** Appends a node that is in no list. */
   push(priority: number, node: N): void {
@@ -49,23 +53,35 @@ export class ReadyLists<N extends ListNode<N>> {
     node.previous = node.next = undefined;
   }
 
-  /** Removes and returns the next node; there must be one. */
-  shift(): N {
+  /**
+   * Removes and returns the next node; there must be one, or others.
+   *
+   * @param hasOthers Whether the last priority has others beside its list.
+   * @returns Undefined if it is the turn of the others.
+   */
+  shift(hasOthers: boolean): N | undefined {
     const lists = this.#lists;
+    const last = lists.length - 1;
+    const isEmpty = (i: number) =>
+      lists[i]?.head === undefined && !(hasOthers && i === last);
     let chosen = -1;
-    for (let i = 0; i < lists.length; i++) {
-      const { head, passedOver } = lists[i] as List<N>;
+    for (let i = 0; i <= last; i++) {
+      const { passedOver } = lists[i] as List<N>;
       const isDue = passedOver >= (MAX_PASSED_OVER[i] as number);
-      if (head !== undefined && (chosen < 0 || isDue)) chosen = i;
+      if (!isEmpty(i) && (chosen < 0 || isDue)) chosen = i;
     }
-    for (let i = chosen + 1; i < lists.length; i++) {
-      const list = lists[i] as List<N>;
-      if (list.head !== undefined) list.passedOver++;
+    for (let i = chosen + 1; i <= last; i++) {
+      if (!isEmpty(i)) (lists[i] as List<N>).passedOver++;
     }
     const list = lists[chosen] as List<N>;
     list.passedOver = 0;
-    const node = list.head as N;
-    this.remove(chosen, node);
+    const node = list.head;
+    if (hasOthers && chosen === last) {
+      const isListsTurn = this.#isListsTurn && node !== undefined;
+      this.#isListsTurn = !isListsTurn;
+      if (!isListsTurn) return undefined;
+    }
+    this.remove(chosen, node as N);
     return node;
   }
 }

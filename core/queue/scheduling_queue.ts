@@ -10,12 +10,23 @@
  */
 import { checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock, type Timer } from "../clock.ts";
+import { PlaceTimes } from "./place_times.ts";
 import { ReadyLists } from "./ready_lists.ts";
 import { TimerHeap } from "./timer_heap.ts";
 import type { Limiter } from "./window_limiter.ts";
 
 /** Maximum number of deadlines that one turn of the event loop handles. */
 const DEADLINES_PER_TURN = 5_000;
+
+/**
+ * Pause between sweeps of so many intervals that each takes a while. An interval
+ * ends later by at most this time.
+ */
+const MANY_INTERVALS = 10_000;
+const SWEEP_PAUSE_MS = 500;
+
+/** Place of a key that has none. */
+const NOWHERE = -1;
 
 /** Priority of a run; the lowest number is the most urgent. */
 export type Priority = 0 | 1 | 2;
@@ -40,12 +51,30 @@ export interface SchedulingQueueOptions {
   readonly onReady?: (() => void) | undefined;
   /** Limiter of the runs of single keys; no limit if absent. */
   readonly limiter?: Limiter | undefined;
+  /** Places of the keys; without it each key takes the memory of an item. */
+  readonly places?: KeyPlaces | undefined;
+}
+
+/**
+ * Places that the owner of the keys gives them: numbers from 0, such as slots in
+ * a store. A key that only waits for its first run, or for its interval, takes
+ * eight bytes at its place. Each key has at most one place, and it must be cleared
+ * before another key gets it.
+ */
+export interface KeyPlaces {
+  /** Key at a place; undefined if there is none now. */
+  keyAt(place: number): string | undefined;
+  /** Cause of first runs, whose priority is the lowest. */
+  readonly first: AddOptions;
+  /** Cause of the runs at the end of an interval. */
+  readonly interval: AddOptions;
 }
 
 const RULES: OptionRules<SchedulingQueueOptions> = {
   clock: "clock?",
   onReady: "function?",
   limiter: "object?",
+  places: "object?",
 };
 
 /** Cause and priority with which a key is added. */
@@ -131,6 +160,8 @@ class Item extends AddedRun implements QueueItem {
   planned: { readonly at: number; readonly cause: number } | undefined =
     undefined;
   heldUntil: number | undefined = undefined;
+  /** Place of the key if its timer is its interval. */
+  place = NOWHERE;
 
   // Position in the timer heap, and neighbours in the list of its priority.
   heapIndex = -1;
@@ -174,7 +205,10 @@ class Item extends AddedRun implements QueueItem {
  *   freed immediately. If it is running, the run continues with
  *   {@linkcode QueueItem.isRemoved} set, and if the key is added again, its next
  *   run waits for the end of this one.
- * - A key that neither waits, runs nor has a deadline takes no memory.
+ * - A key that neither waits, runs nor has a deadline takes no memory. Keys with
+ *   places that wait for their first run, or only for their interval, take eight
+ *   bytes; the first ones are taken by place, in turn with other keys of priority
+ *   `resync`.
  * - There is one timer of the clock, for the earliest deadline.
  *
  * A key has at most three deadlines: a *timer* (the next retry or the longest
@@ -199,6 +233,10 @@ export class SchedulingQueue {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
+  readonly #places: KeyPlaces | undefined;
+  readonly #times: PlaceTimes = new PlaceTimes();
+  /** Time of the next sweep of the intervals. */
+  #sweepDue = Infinity;
   readonly #items: Map<string, Item> = new Map();
   readonly #ready: ReadyLists<Item> = new ReadyLists();
   readonly #deadlines: TimerHeap<Item> = new TimerHeap();
@@ -219,6 +257,7 @@ export class SchedulingQueue {
   constructor(options: SchedulingQueueOptions = {}) {
     checkOptions(options, RULES, "a queue");
     const { clock = systemClock, onReady = () => {}, limiter } = options;
+    this.#places = options.places;
     this.#clock = clock;
     this.#onReady = onReady;
     this.#limiter = limiter;
@@ -226,7 +265,7 @@ export class SchedulingQueue {
 
   /** Number of keys that wait to be taken. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#waiting + this.#times.waiting;
   }
 
   /** Number of taken keys whose run has not ended. */
@@ -236,24 +275,73 @@ export class SchedulingQueue {
 
   /** Number of keys with a deadline. */
   get delayed(): number {
-    return this.#deadlines.size;
+    return this.#deadlines.size + this.#times.delayed;
   }
 
-  /** Number of keys that wait, run or have a deadline. */
+  /** Number of keys that wait, run or have a deadline, not only by their place. */
   get size(): number {
     return this.#items.size;
   }
 
-  /** Adds a key: it waits to run, or runs again if it is running. */
-  add(key: string, options: AddOptions = PLAIN_ADD): void {
+  /** Whether any key waits for its first run by its place. */
+  get hasFirst(): boolean {
+    return this.#times.waiting > 0;
+  }
+
+  /**
+   * Adds a key: it waits to run, or runs again if it is running.
+   *
+   * @param place Place of the key if it may wait there for its first run.
+   */
+  add(
+    key: string,
+    options: AddOptions = PLAIN_ADD,
+    place: number = NOWHERE,
+  ): void {
     if (this.#closed) return;
+    const item = this.#itemOf(key);
+    if (place >= 0 && this.#times.isWaiting(place)) {
+      this.#times.clear(place);
+      this.#addFirst(item);
+    }
+    const { priority = Priority.live, cause = 0, detail } = options;
+    this.#addItem(item, priority, cause, detail);
+  }
+
+  /**
+   * Adds the first run of a key, which waits by its place; without a place as
+   * other keys do.
+   */
+  addFirst(key: string, place: number): void {
+    if (this.#closed) return;
+    const isIdle = this.#items.size === 0 || !this.#items.has(key);
+    if (!isIdle || place < 0) {
+      this.add(key, this.#places?.first, place);
+      return;
+    }
+    const wasReady = this.waiting > 0;
+    this.#times.wait(place, this.#clock.now());
+    if (!wasReady) this.#onReady();
+  }
+
+  /** Moves what a key has at its place to another one; -1 if it has none now. */
+  move(from: number, to: number): void {
+    if (to < 0) this.#times.clear(from);
+    else this.#times.move(from, to, this.#clock.now());
+  }
+
+  #itemOf(key: string): Item {
     let item = this.#items.get(key);
     if (item === undefined) {
       item = new Item(key);
       this.#items.set(key, item);
     }
-    const { priority = Priority.live, cause = 0, detail } = options;
-    this.#addItem(item, priority, cause, detail);
+    return item;
+  }
+
+  #addFirst(item: Item): void {
+    const { cause = 0, detail } = this.#places?.first ?? PLAIN_ADD;
+    this.#addItem(item, Priority.resync, cause, detail);
   }
 
   /**
@@ -262,8 +350,7 @@ export class SchedulingQueue {
    */
   addAt(key: string, at: number, options: AddOptions = PLAIN_ADD): void {
     if (this.#closed) return;
-    const item = this.#items.get(key) ?? new Item(key);
-    this.#items.set(key, item);
+    const item = this.#itemOf(key);
     const { priority = Priority.timer, cause = 0, detail } = options;
     if (item.state === "running") {
       this.#addItem(item, priority, cause, detail);
@@ -274,10 +361,15 @@ export class SchedulingQueue {
     }
   }
 
-  /** Removes a key with its pending run and deadlines. */
-  remove(key: string): void {
+  /**
+   * Removes a key with its pending run and deadlines.
+   *
+   * @param place Place of the key, if it has one.
+   */
+  remove(key: string, place: number = NOWHERE): void {
+    if (place >= 0) this.clearPlace(place);
     const item = this.#items.get(key);
-    if (item === undefined) return;
+    if (item === undefined) return this.#checkDrained();
     if (item.state === "waiting") {
       this.#ready.remove(item.priority, item);
       this.#waiting--;
@@ -286,6 +378,7 @@ export class SchedulingQueue {
     item.isRemoved = true;
     if (item.state === "idle") item.dropRun();
     item.again = undefined;
+    item.place = NOWHERE;
     item.timerAt = Infinity;
     item.planned = item.heldUntil = undefined;
     this.#updateDeadline(item);
@@ -293,15 +386,27 @@ export class SchedulingQueue {
     this.#checkDrained();
   }
 
+  /** Drops what a key has at its place, and keeps its pending run and deadlines. */
+  clearPlace(place: number): void {
+    this.#times.clear(place);
+    if (this.#times.delayed > 0 || this.#sweepDue === Infinity) return;
+    this.#sweepDue = Infinity;
+    this.#setTimer();
+  }
+
   /** Removes all keys with their pending runs and deadlines. */
   clear(): void {
+    this.#times.reset();
+    this.#sweepDue = Infinity;
+    this.#setTimer();
     for (const key of [...this.#items.keys()]) this.remove(key);
   }
 
   /** Takes the next key; undefined if none waits. */
   take(): QueueItem | undefined {
-    while (this.#waiting > 0) {
-      const item = this.#ready.shift();
+    while (this.waiting > 0) {
+      const item = this.#ready.shift(this.hasFirst) ?? this.#takeFirst();
+      if (item === undefined) continue;
       this.#waiting--;
       // A closed queue has no deadlines, so that it has nothing left once drained.
       if (this.#limiter !== undefined && !this.#closed) {
@@ -320,6 +425,24 @@ export class SchedulingQueue {
       return item;
     }
     return undefined;
+  }
+
+  /** Next key that waits by its place, as a waiting item; undefined if it is gone. */
+  #takeFirst(): Item | undefined {
+    const { place, since } = this.#times.take();
+    const key = this.#places?.keyAt(place);
+    if (key === undefined) return undefined;
+    const isKnown = this.#items.has(key);
+    const item = this.#itemOf(key);
+    if (isKnown) {
+      this.#addFirst(item);
+      return undefined;
+    }
+    const { cause = 0, detail } = this.#places?.first ?? PLAIN_ADD;
+    item.add(Priority.resync, cause, detail);
+    item.addedAt = since;
+    this.#waiting++;
+    return item;
   }
 
   /**
@@ -350,17 +473,23 @@ export class SchedulingQueue {
    * Sets the timer of a taken key; an infinite time cancels the timer.
    *
    * @param at Time at which the key is added with priority `timer`.
+   * @param place Place of the key: its interval moves there when nothing else is
+   * left of it, and any other timer replaces what is there.
    */
   setTimer(
     taken: QueueItem,
     at: number,
     options: AddOptions = PLAIN_ADD,
+    place: number = NOWHERE,
   ): void {
     if (this.#closed) return;
     const item = taken as Item;
     item.timerAt = at;
     item.timerCause = options.cause ?? 0;
-    this.#updateDeadline(item);
+    if (place >= 0) this.#times.clear(place);
+    item.place = options === this.#places?.interval ? place : NOWHERE;
+    // Until then no deadline is needed: the item is running.
+    if (item.place < 0) this.#updateDeadline(item);
   }
 
   /**
@@ -408,6 +537,9 @@ export class SchedulingQueue {
    */
   close(): Promise<void> {
     this.#closed = true;
+    this.#times.takeDue(Infinity, Infinity);
+    this.#sweepDue = Infinity;
+    this.#setTimer();
     for (let item; (item = this.#deadlines.first) !== undefined;) {
       item.timerAt = Infinity;
       item.planned = item.heldUntil = undefined;
@@ -447,6 +579,7 @@ export class SchedulingQueue {
       this.#forgetIdle(item);
       return;
     }
+    if (item.place >= 0) this.#updateDeadline(item);
     const now = this.#clock.now();
     if ((item.heldUntil ?? 0) > now) return;
     item.state = "waiting";
@@ -455,11 +588,18 @@ export class SchedulingQueue {
     if (this.#waiting++ === 0) this.#onReady();
   }
 
-  /** Deletes an idle item that has no deadline. */
+  /** Deletes an idle item that has no deadline but an interval at its place. */
   #forgetIdle(item: Item): void {
-    if (
-      item.state === "idle" && item.events === 0 && item.heapIndex < 0
-    ) this.#items.delete(item.key);
+    if (item.state !== "idle" || item.events > 0) return;
+    if (item.place >= 0 && item.timerAt < Infinity && !this.#closed) {
+      if (item.planned === undefined && item.heldUntil === undefined) {
+        this.#times.delay(item.place, item.timerAt);
+        if (item.timerAt < this.#sweepDue) this.#sweepDue = item.timerAt;
+        item.timerAt = Infinity;
+      }
+      this.#updateDeadline(item);
+    }
+    if (item.heapIndex < 0) this.#items.delete(item.key);
   }
 
   #updateDeadline(item: Item): void {
@@ -470,7 +610,7 @@ export class SchedulingQueue {
 
   /** Sets the timer of the clock for the earliest deadline. */
   #setTimer(): void {
-    const due = this.#deadlines.firstDue;
+    const due = Math.min(this.#deadlines.firstDue, this.#sweepDue);
     if (due === Infinity) {
       this.#timer?.cancel();
       this.#timer = undefined;
@@ -496,8 +636,25 @@ export class SchedulingQueue {
       if (item === undefined || this.#deadlines.firstDue > now) break;
       this.#meetDeadlines(item, now);
     }
+    if (this.#sweepDue <= now) this.#sweep(now);
     this.#timerDue = Infinity;
     this.#setTimer();
+  }
+
+  /** Adds the keys whose interval is over. */
+  #sweep(now: number): void {
+    const due = this.#times.takeDue(now, DEADLINES_PER_TURN);
+    for (const place of due) {
+      const key = this.#places?.keyAt(place);
+      if (key === undefined) continue;
+      const { cause = 0, detail } = this.#places?.interval ?? PLAIN_ADD;
+      this.#addItem(this.#itemOf(key), Priority.timer, cause, detail);
+    }
+    const { earliest, delayed } = this.#times;
+    const pause = delayed > MANY_INTERVALS && due.length < DEADLINES_PER_TURN
+      ? SWEEP_PAUSE_MS
+      : 0;
+    this.#sweepDue = Math.max(earliest, now + pause);
   }
 
   #meetDeadlines(item: Item, now: number): void {
@@ -515,7 +672,7 @@ export class SchedulingQueue {
   }
 
   #checkDrained(): void {
-    if (!this.#closed || this.#waiting > 0 || this.#running > 0) return;
+    if (!this.#closed || this.waiting > 0 || this.#running > 0) return;
     for (const resolve of this.#drained.splice(0)) resolve();
   }
 }

@@ -37,6 +37,9 @@ export function hasHeader(object: unknown): object is Json {
     [...STRINGS, "deletionTimestamp"].every((key) =>
       string(own(metadata, key))
     ) &&
+    ["name", "namespace"].every((key) =>
+      !String(own(metadata, key)).includes("/")
+    ) &&
     LISTS.every((key) => {
       const value = own(metadata, key);
       return absent(value) || Array.isArray(value);

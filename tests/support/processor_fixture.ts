@@ -27,6 +27,7 @@ export interface ProcessorCaseOptions {
   readonly clock?: VirtualClock | undefined;
   readonly shard?: ShardAssignment | undefined;
   readonly mayRun?: (() => boolean) | undefined;
+  readonly random?: (() => number) | undefined;
   readonly sources?: EventProcessorDeps<Gadget>["sources"] | undefined;
   /** Observers that are called before the fixture. */
   readonly observers?: readonly RunObserver<Gadget>[] | undefined;
@@ -53,6 +54,8 @@ export const FAILED: RunResult = {
 export class ProcessorFixture {
   readonly clock: VirtualClock;
   readonly primaries: Map<string, Gadget> = new Map();
+  /** Keys by place; the place of a deleted primary is used again. */
+  readonly #places: string[] = [];
   readonly processor: EventProcessor<Gadget>;
   /** The runs that have not ended, by key. */
   readonly open: Map<string, OpenRun> = new Map();
@@ -81,6 +84,8 @@ export class ProcessorFixture {
         { retry: { jitter: 0 }, ...options.settings },
       ),
       primaries: {
+        keyAt: (place) => this.#keyAt(place),
+        placeOf: (key) => this.#placeOf(text(key)),
         get: (key) => primaries.get(text(key)),
         has: (key) => primaries.has(text(key)),
         keys: () => primaries.keys(),
@@ -97,7 +102,7 @@ export class ProcessorFixture {
       dispatcher: { dispatch: (run) => this.#dispatch(run) },
       cap,
       clock,
-      random: () => 0.5,
+      random: options.random ?? (() => 0.5),
       log: {
         ...silentLogger,
         error: (message, fields) =>
@@ -125,8 +130,12 @@ export class ProcessorFixture {
   /** Adds a primary with the event of a watch. */
   add(key: string, changes: Partial<CacheEvent<Gadget>> = {}): Gadget {
     const object = this.#make(key, `uid-${++this.#lastUid}`);
+    const free = this.#places.findIndex((_, place) =>
+      this.#keyAt(place) === undefined
+    );
+    this.#places[free < 0 ? this.#places.length : free] = key;
     this.primaries.set(key, object);
-    this.processor.onPrimary(event("added", key, object, changes));
+    this.#deliver("added", key, object, changes);
     return object;
   }
 
@@ -138,7 +147,7 @@ export class ProcessorFixture {
       object.metadata.deletionTimestamp = old.metadata.deletionTimestamp;
     }
     this.primaries.set(key, object);
-    this.processor.onPrimary(event("updated", key, object, changes));
+    this.#deliver("updated", key, object, changes);
     return object;
   }
 
@@ -152,8 +161,50 @@ export class ProcessorFixture {
   /** Deletes a primary with the event of a watch. */
   delete(key: string): void {
     const object = this.primaries.get(key) as Gadget;
+    const place = this.#placeOf(key);
     this.primaries.delete(key);
-    this.processor.onPrimary(event("deleted", key, object, {}));
+    this.processor.onPrimary(event("deleted", key, object, {}), place);
+  }
+
+  /** Ends the watch of the namespace of a primary. */
+  leave(key: string): void {
+    const place = this.#placeOf(key);
+    this.primaries.delete(key);
+    this.processor.onPrimaryLeft(key, place);
+  }
+
+  /** Replaces the watch of all primaries by another one. */
+  handOver(): void {
+    const from = this.#places.length;
+    for (const key of this.primaries.keys()) {
+      const place = this.#placeOf(key);
+      this.#places[place] = "";
+      this.#places.push(key);
+      this.processor.onPrimaryMoved(place, this.#placeOf(key));
+    }
+    if (this.#places.length === from) throw new Error("Nothing is watched");
+  }
+
+  #keyAt(place: number): string | undefined {
+    const key = this.#places[place];
+    return key !== undefined && this.primaries.has(key) &&
+        this.#places.indexOf(key) === place
+      ? key
+      : undefined;
+  }
+
+  #placeOf(key: string): number {
+    return this.primaries.has(key) ? this.#places.indexOf(key) : -1;
+  }
+
+  #deliver(
+    type: "added" | "updated",
+    key: string,
+    object: Gadget,
+    changes: Partial<CacheEvent<Gadget>>,
+  ): void {
+    const place = this.#placeOf(key);
+    this.processor.onPrimary(event(type, key, object, changes), place);
   }
 
   /** Lets everything happen that happens without time passing. */

@@ -3,6 +3,7 @@ import type { ObjectKey } from "../../api/object_key.ts";
 import { type ByteRange, equalRanges } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import { hasSameMetadata, ObjectHeader } from "../../json/object_header.ts";
+import { MAX_SLOTS } from "../store/key_table.ts";
 import type { ObjectStore } from "../store/object_store.ts";
 
 /** Type of a change of the cache. */
@@ -93,7 +94,7 @@ export type InformerHandler<T extends KubernetesObject = KubernetesObject> = (
 
 export type EventReader<T extends KubernetesObject> = Pick<
   ObjectStore<T>,
-  "find" | "decode"
+  "find" | "decode" | "number"
 >;
 
 /** Data of an event: one change of the cache. */
@@ -216,6 +217,12 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     return this.#facts.slot ?? -1;
   }
 
+  /** Place of the object, as for `placeOf` of an informer; -1 if it is not known. */
+  get place(): number {
+    const { slot = -1 } = this.#facts;
+    return slot < 0 ? -1 : placeIn(this.#reader, slot);
+  }
+
   get initial(): boolean {
     return this.#facts.initial === true;
   }
@@ -249,6 +256,22 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
       isDetached: true,
     });
   }
+}
+
+/**
+ * Place of an object in all caches of the process: a number that is its own as
+ * long as it stays in its store.
+ */
+export function placeIn(
+  store: { readonly number: number },
+  slot: number,
+): number {
+  return store.number * (MAX_SLOTS + 1) + slot;
+}
+
+/** Number of the store, and slot, of a place. */
+export function storeAndSlot(place: number): readonly [number, number] {
+  return [Math.floor(place / (MAX_SLOTS + 1)), place % (MAX_SLOTS + 1)];
 }
 
 /**

@@ -15,6 +15,8 @@ import {
   type CacheEvent,
   type InformerHandler,
   missingEvent,
+  placeIn,
+  storeAndSlot,
 } from "./cache_event.ts";
 import { EventBuffer } from "./event_buffer.ts";
 import type { NamespaceInformer } from "./namespace_informer.ts";
@@ -52,6 +54,14 @@ export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
   readonly indexPrefix: string;
 }
 
+/** Callbacks for the objects of namespaces that are no longer watched. */
+export interface KeepCallbacks {
+  /** Called for each object that is no longer covered. */
+  readonly onLeft?: (key: string, place: number) => void;
+  /** Called for each object that another watch covers, with its new place. */
+  readonly onMoved?: (from: number, to: number) => void;
+}
+
 /** Member of a multi-namespace informer: one namespace, or all. */
 interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
   readonly name: string;
@@ -78,6 +88,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   readonly kind: Kind<T>;
   readonly #deps: MultiNamespaceInformerDeps<T>;
   readonly #members: Map<string, Member<T>> = new Map();
+  /** Stores of the members by their numbers. */
+  readonly #stores: Map<number, ObjectStore<T>> = new Map();
   readonly #indexes: Map<string, IndexDefinition<T>> = new Map();
   readonly #registrations: Set<MultiNamespaceRegistration<T>> = new Set();
   readonly #loops: Set<EventBuffer<T>> = new Set();
@@ -240,11 +252,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    * attached watch still covers, but does not have, are delivered as deleted.
    *
    * @param namespaces Namespaces; undefined for all.
-   * @param onLeft Callback for each object that is no longer covered.
    */
   async keep(
     namespaces: readonly string[] | undefined,
-    onLeft?: (key: string) => void,
+    { onLeft, onMoved }: KeepCallbacks = {},
   ): Promise<void> {
     const names = toNames(namespaces);
     const left = [...this.#members.values()].filter(({ name }) =>
@@ -252,6 +263,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     );
     for (const member of left) {
       this.#members.delete(member.name);
+      this.#stores.delete(member.informer.store.number);
       for (const registration of this.#registrations) {
         registration.detach(member.informer);
       }
@@ -263,10 +275,18 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     }
     for (const { informer: { store }, isAttached } of left) {
       if (!isAttached) continue;
-      for (const key of store.keys()) {
+      for (
+        let slot = store.nextSlot(0);
+        slot >= 0;
+        slot = store.nextSlot(slot + 1)
+      ) {
+        const key = store.keyAt(slot) as ObjectKey;
         const member = this.#memberOf(key);
-        if (member === undefined) onLeft?.(keyText(key));
-        else this.#handOver(key, store, member.informer);
+        if (member === undefined) onLeft?.(keyText(key), placeIn(store, slot));
+        else {
+          this.#handOver(key, slot, store, member.informer);
+          onMoved?.(placeIn(store, slot), this.placeOf(key));
+        }
       }
     }
     this.#settle();
@@ -298,6 +318,24 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   resourceVersion(key: ObjectKey | string): string | undefined {
     const found = toKey(key);
     return this.#memberOf(found)?.informer.store.resourceVersion(found);
+  }
+
+  /**
+   * Place of an object: a number that no other object has, and that is its own
+   * until it is deleted or another watch covers it; -1 if it is not cached.
+   */
+  placeOf(key: ObjectKey | string): number {
+    const found = toKey(key);
+    const store = this.#memberOf(found)?.informer.store;
+    const slot = store?.slotOf(found) ?? -1;
+    return store === undefined || slot < 0 ? -1 : placeIn(store, slot);
+  }
+
+  /** Key of the object at a place; undefined if there is none. */
+  keyAt(place: number): string | undefined {
+    const [number, slot] = storeAndSlot(place);
+    const key = this.#stores.get(number)?.keyAt(slot);
+    return key && keyText(key);
   }
 
   /** Keys of all objects, as `namespace/name` or `name`. */
@@ -460,6 +498,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
    */
   #handOver(
     key: ObjectKey,
+    slot: number,
     former: ObjectStore<T>,
     informer: NamespaceInformer<T>,
   ): void {
@@ -471,7 +510,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     const last = former.header(key)?.copy();
     if (last === undefined || informer.takeOver(last)) return;
     if (informer.store.has(key)) return;
-    const event = missingEvent(former, last);
+    const event = missingEvent(former, last, { slot });
     for (const registration of this.#registrations) {
       registration.deliver(event, informer);
     }
@@ -493,6 +532,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       lease.informer.store.addIndex(indexPrefix + index, definition);
     }
     this.#members.set(name, member);
+    const { store } = lease.informer;
+    this.#stores.set(store.number, store);
     if (this.#state === "started") lease.informer.start();
     lease.informer.synced.then(() => {
       synced.resolve();

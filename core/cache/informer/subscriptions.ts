@@ -221,7 +221,7 @@ export class Subscription<T extends KubernetesObject>
     const header = store.headerAt(slot).copy();
     if (
       this.#delivered.size === 0 || !this.#delivered.has(header.keyText)
-    ) this.#call(this.#event({ type: "added", header, initial: true }));
+    ) this.#call(this.#event({ type: "added", header, initial: true, slot }));
     return true;
   }
 
@@ -299,7 +299,7 @@ export class Subscription<T extends KubernetesObject>
 
   /** Event to deliver for a live change of an object that was not replayed. */
   #firstEvent(event: CurrentEvent<T>): CurrentEvent<T> | undefined {
-    const { key, type, header } = event;
+    const { key, type, header, slot } = event;
     if (this.#delivered.has(key)) {
       if (type === "deleted") this.#delivered.delete(key);
       return event;
@@ -308,7 +308,7 @@ export class Subscription<T extends KubernetesObject>
     this.#delivered.add(key);
     return type === "added"
       ? event
-      : this.#event({ type: "added", header, initial: true });
+      : this.#event({ type: "added", header, initial: true, slot });
   }
 
   #release(

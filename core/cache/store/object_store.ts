@@ -128,6 +128,9 @@ export interface StoreChange {
   readonly previous: ByteRange | undefined;
 }
 
+/** Number of stores that were created. */
+let created = 0;
+
 /**
  * Store of the objects of one kind: kept as JSON bytes, decoded when they are
  * read.
@@ -146,6 +149,8 @@ export interface StoreChange {
  */
 export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   readonly kind: Kind<T>;
+  /** Number of the store, different for all stores of a process. */
+  readonly number: number = ++created;
 
   readonly #table: ObjectTable = new ObjectTable();
   readonly #tiers: Tiers = new Tiers(this.#table);
@@ -408,6 +413,16 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   header(key: ObjectKey | ObjectHeader): ObjectHeader | undefined {
     const slot = this.#table.find(key);
     return slot < 0 ? undefined : this.headerAt(slot);
+  }
+
+  /** Slot of an object, which it keeps until it is removed; -1 if absent. */
+  slotOf(key: ObjectKey): number {
+    return this.#table.find(key);
+  }
+
+  /** Key of the object in a slot; undefined if there is none. */
+  keyAt(slot: number): ObjectKey | undefined {
+    return this.#table.isUsed(slot) ? this.#table.key(slot) : undefined;
   }
 
   /** First used slot from a given one on; -1 if there is none. */

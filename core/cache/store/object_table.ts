@@ -159,6 +159,11 @@ export class ObjectTable {
     this.#names.reclaim(this.#moveNames);
   }
 
+  /** Whether a slot has an object. */
+  isUsed(slot: number): boolean {
+    return slot < this.#top && this.page(slot).state[slot & PAGE_MASK] !== 0;
+  }
+
   /** First used slot from a given one on; -1 if there is none. */
   nextUsed(slot: number): number {
     for (; slot < this.#top; slot++) {

@@ -329,7 +329,7 @@ export class Dispatcher<P extends KubernetesObject> {
     return { end: { type: "failed", final, delay }, error };
   }
 
-  /** Writes the result of `onError`; a failure is logged. */
+  /** Writes the result of `onError`; if that fails, it is logged. */
   async #writeError(
     { run, context, primary }: ActiveRun<P>,
     result: ReconcileResult,

@@ -9,6 +9,7 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseKey } from "../../api/object_key.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
@@ -41,7 +42,7 @@ import {
   isRelevantUpdate,
 } from "../filters.ts";
 import { guardedLimiter, guardedRetry } from "./guarded.ts";
-import { type AbortCause, Run, type RunResult } from "./run.ts";
+import { type AbortCause, Run, type RunResult, wasCutShort } from "./run.ts";
 import type { RunObserver } from "./run_observers.ts";
 import {
   decideAfterRun,
@@ -76,7 +77,9 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   >;
   /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
-  readonly primaries: PrimaryCache<P>;
+  readonly primaries:
+    & PrimaryCache<P>
+    & Pick<MultiNamespaceInformer<P>, "keyAt" | "placeOf">;
   /** Event sources, some of which follow the changes of primaries. */
   readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
@@ -151,6 +154,8 @@ export class EventProcessor<P extends KubernetesObject>
   /** Whether runs have been started before. */
   #hasResumed = false;
   #pumping = false;
+  /** Whether a token was taken for a run that has not begun. */
+  #hasToken = false;
   /** Timer for the next check of the token bucket and the lease. */
   #throttle: Timer | undefined;
   #waiters: Waiter[] = [];
@@ -167,21 +172,30 @@ export class EventProcessor<P extends KubernetesObject>
       clock,
       limiter: limiter && guardedLimiter(limiter, this.#onFault),
       onReady: this.#pump,
+      places: {
+        keyAt: (place) => deps.primaries.keyAt(place),
+        first: INITIAL,
+        interval: INTERVAL,
+      },
     });
   }
 
   // Add: events become keys in the queue.
 
-  onPrimary(event: CacheEvent<P>): void {
+  onPrimary(event: CacheEvent<P>, place: number): void {
     if (this.#deps.sources.followsPrimaries) this.#notifySources(event);
-    if (event.type === "deleted") this.#primaryDeleted(event);
-    else if (this.#isAccepted(event)) this.#primaryChanged(event);
+    if (event.type === "deleted") this.#primaryDeleted(event, place);
+    else if (this.#isAccepted(event)) this.#primaryChanged(event, place);
   }
 
-  onPrimaryLeft(key: string): void {
+  onPrimaryLeft(key: string, place: number): void {
     const left = { type: "deleted", key: parseKey(key) } as const;
     this.#deps.sources.primaryEvent({ ...left, object: undefined });
-    this.forget(key, "namespace");
+    this.forget(key, "namespace", place);
+  }
+
+  onPrimaryMoved(from: number, to: number): void {
+    this.#queue.move(from, to);
   }
 
   onTrigger(key: string, source: string, event: SourceEvent): boolean {
@@ -193,15 +207,16 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   retryFailed(only?: string): void {
-    const { clock, random, settings } = this.#deps;
+    const { clock, settings } = this.#deps;
     const spread = Math.min(
       this.#retry.delay(1, 0.5),
       settings.maxInterval,
       LONGEST_SPREAD_MS,
     );
     for (const key of only === undefined ? this.#states.keys() : [only]) {
-      if (this.stateOf(key).failures === 0 || !this.#isKnown(key)) continue;
-      this.#queue.addAt(key, clock.now() + random() * spread, RETRY);
+      const { failures, ruledOut } = this.stateOf(key);
+      if (failures === 0 || ruledOut || !this.#isKnown(key)) continue;
+      this.#queue.addAt(key, clock.now() + this.#random() * spread, RETRY);
     }
   }
 
@@ -219,7 +234,7 @@ export class EventProcessor<P extends KubernetesObject>
   resync(isMeant: (key: string) => boolean = () => true): void {
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
-        this.#queue.add(key, INITIAL);
+        this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
       }
     }
   }
@@ -252,12 +267,10 @@ export class EventProcessor<P extends KubernetesObject>
 
   #isAccepted(event: CacheEvent<P>): boolean {
     const { defaultFilters, filters } = this.#deps.settings;
-    if (
-      event.type === "updated" && defaultFilters &&
-      !isRelevantUpdate(event, this.#relevance)
-    ) return false;
     try {
-      return accepts(filters, event);
+      // Both may read the object, of which a bounded cache may keep only the key.
+      return (event.type !== "updated" || !defaultFilters ||
+        isRelevantUpdate(event, this.#relevance)) && accepts(filters, event);
     } catch (error) {
       this.#log.warn("A filter has thrown: the event is accepted", {
         object: event.key,
@@ -267,7 +280,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
   }
 
-  #primaryChanged(event: CacheEvent<P>): void {
+  #primaryChanged(event: CacheEvent<P>, place: number): void {
     const { key, header } = event;
     if (!this.#owns(key)) return;
     const deleting = header.deletionTimestamp !== undefined;
@@ -283,11 +296,15 @@ export class EventProcessor<P extends KubernetesObject>
     ) {
       run.abort("deletion");
     }
-    this.#add(key, byWatch(event));
+    this.#add(key, byWatch(event), place);
   }
 
-  #primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
+  #primaryDeleted(
+    event: DeletedPrimary<P> & { readonly key: string },
+    place: number,
+  ): void {
     const { key } = event;
+    if (place >= 0) this.#queue.clearPlace(place);
     const run = this.#runs.get(key);
     // A run for the deletion of an earlier object goes on.
     if (run?.deleted === false) run.abort("deletion");
@@ -314,8 +331,13 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   /** Adds a key to the queue, and interrupts the current run of the object. */
-  #add(key: string, options: AddOptions): void {
-    this.#queue.add(key, options);
+  #add(key: string, options: AddOptions, known = -1): void {
+    const isFirst = options === INITIAL;
+    const place = known < 0 && (isFirst || this.#queue.hasFirst)
+      ? this.#deps.primaries.placeOf(key)
+      : known;
+    if (isFirst) this.#queue.addFirst(key, place);
+    else this.#queue.add(key, options, place);
     if (this.#runs.size > 0) {
       this.#runs.get(key)?.interrupt(addedCause(options));
     }
@@ -337,12 +359,17 @@ export class EventProcessor<P extends KubernetesObject>
     if (this.#pumping) return;
     this.#pumping = true;
     queueMicrotask(async () => {
-      while (this.#takeOne()) {
-        // Runs that end synchronously must not starve I/O.
-        if (this.#slice.step(0)) await this.#slice.pause();
+      try {
+        while (this.#takeOne()) {
+          // Runs that end synchronously must not starve I/O.
+          if (this.#slice.step(0)) await this.#slice.pause();
+        }
+      } catch (error) {
+        this.#onFault("start the next run", error);
+      } finally {
+        this.#pumping = false;
+        this.#deps.cap?.offer();
       }
-      this.#pumping = false;
-      this.#deps.cap?.offer();
     });
   };
 
@@ -358,6 +385,7 @@ export class EventProcessor<P extends KubernetesObject>
       cap?.release();
       return false;
     }
+    this.#hasToken = false;
     let run: Run<P> | undefined;
     try {
       run = this.#begin(item);
@@ -376,8 +404,16 @@ export class EventProcessor<P extends KubernetesObject>
   #isAdmitted(): boolean {
     const { settings: { throughput }, clock, mayRun } = this.#deps;
     if (this.#throttle !== undefined) return false;
-    const wait = mayRun() ? throughput?.take(clock.now()) ?? 0 : LEASE_CHECK_MS;
-    if (wait === 0) return true;
+    const wait = !mayRun()
+      ? LEASE_CHECK_MS
+      : this.#hasToken
+      ? 0
+      : throughput?.take(clock.now()) ?? 0;
+    if (wait === 0) {
+      // If the limiter holds back all keys, the token is that of the next run.
+      this.#hasToken = throughput !== undefined;
+      return true;
+    }
     this.#throttle = clock.setTimer(() => {
       this.#throttle = undefined;
       this.#pump();
@@ -462,15 +498,13 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** Plans the next run of an object, unless the object was deleted. */
   #plan(item: QueueItem, run: Run<P>, { end }: RunResult): RunPlan | undefined {
-    const { settings, clock, random } = this.#deps;
+    const { settings, clock } = this.#deps;
     const { key } = run;
     if (item.isRemoved) return undefined;
-    if (
-      end.type === "failed" && run.aborted !== undefined &&
-      run.aborted !== "timeout"
-    ) {
-      // An aborted run had no time to succeed, so this is no failure. After a
-      // deletion its event adds the next run; otherwise nothing else would.
+    if (wasCutShort(run, end)) {
+      // An aborted run had no time to succeed, so this is no failure, and if it
+      // returned early, no success. After a deletion its event adds the next run;
+      // otherwise nothing else would.
       if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
       return undefined;
     }
@@ -480,7 +514,7 @@ export class EventProcessor<P extends KubernetesObject>
       startedAt: run.startedAt,
       eventWaiting: item.isDirty,
       retry: this.#retry,
-      random: random(),
+      random: this.#random(),
       maxInterval: settings.maxInterval,
     });
     if (run.deleted && !willRetry(plan)) {
@@ -493,6 +527,7 @@ export class EventProcessor<P extends KubernetesObject>
       item,
       plan.timerAt,
       plan.timerCause === "retry" ? RETRY : INTERVAL,
+      this.#deps.primaries.placeOf(key),
     );
     if (plan.rescheduleAt !== undefined) {
       this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);
@@ -594,12 +629,16 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#states.get(key) ?? FRESH;
   }
 
-  /** Removes all state of an object, and aborts its run. */
-  forget(key: string, cause: AbortCause = "deletion"): void {
+  /**
+   * Removes all state of an object, and aborts its run.
+   *
+   * @param place Place of the object in the cache; -1 if nothing is kept there.
+   */
+  forget(key: string, cause: AbortCause = "deletion", place = -1): void {
     this.#runs.get(key)?.abort(cause);
     this.#states.delete(key);
     this.#deleted.delete(key);
-    this.#queue.remove(key);
+    this.#queue.remove(key, place);
   }
 
   /**
@@ -608,9 +647,10 @@ export class EventProcessor<P extends KubernetesObject>
    * @returns Fulfilled when no such object runs.
    */
   async releaseShard(): Promise<void> {
-    for (const keys of [this.#deps.primaries.keys(), this.#deleted.keys()]) {
+    const { primaries } = this.#deps;
+    for (const keys of [primaries.keys(), this.#deleted.keys()]) {
       for (const key of keys) {
-        if (!this.#owns(key)) this.forget(key, "shard");
+        if (!this.#owns(key)) this.forget(key, "shard", primaries.placeOf(key));
       }
     }
     await this.#until(() =>
@@ -654,6 +694,20 @@ export class EventProcessor<P extends KubernetesObject>
   #until(isOver: () => boolean): Promise<void> {
     if (isOver()) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ isOver, resolve }));
+  }
+
+  /** Random number from 0 to below 1, also if the caller's function fails. */
+  #random(): number {
+    try {
+      const value = this.#deps.random();
+      if (value >= 0 && value < 1) return value;
+      throw new RangeError(
+        `Cannot draw a random number: it must be from 0 to below 1: received ${value}`,
+      );
+    } catch (error) {
+      this.#onFault("draw a random number", error);
+      return 0.5;
+    }
   }
 
   readonly #onFault = (what: string, error: unknown): void =>

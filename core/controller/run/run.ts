@@ -280,6 +280,19 @@ export interface RunResult {
   readonly error?: unknown;
 }
 
+/**
+ * Whether a run was aborted before it had its time, however it ended. A run that
+ * has removed the finalizer has reached its end, and one after its timeout has
+ * had its time.
+ */
+export function wasCutShort(
+  run: { readonly aborted: AbortCause | undefined },
+  end: RunEnd,
+): boolean {
+  return run.aborted !== undefined && run.aborted !== "timeout" &&
+    end.type !== "finalizerRemoved";
+}
+
 /** Key of the writes that are alike, without their contents. */
 function writeId({ verb, kind, key }: RunWrite): string {
   return `${verb} ${kind.group} ${kind.kind} ${key}`;

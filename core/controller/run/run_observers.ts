@@ -36,6 +36,7 @@ import {
   type Run,
   type RunResult,
   type RunWrite,
+  wasCutShort,
   writeText,
 } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
@@ -67,10 +68,21 @@ export interface RunReporterDeps {
 /** Buckets of the histograms, in seconds. */
 const BUCKETS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300];
 
+/** Outcome of a run: success, failure, or neither if it was aborted. */
+function outcomeOf<P extends KubernetesObject>(
+  run: Run<P>,
+  { end }: RunResult,
+  plan: RunPlan | undefined,
+): "success" | "failure" | "aborted" {
+  if (wasCutShort(run, end)) return "aborted";
+  if (end.type !== "failed") return "success";
+  return plan === undefined ? "aborted" : "failure";
+}
+
 /**
  * Logs and metrics of the runs of a controller. A failed run counts as a
  * failure, whether it is retried or not. A run that was aborted, or whose
- * object was deleted, counts as neither success nor failure.
+ * object was deleted, counts as neither success nor failure, also if it returns.
  */
 export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
   readonly #deps: RunReporterDeps;
@@ -155,16 +167,13 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
 
   ended(
     run: Run<P>,
-    { end, error }: RunResult,
+    runResult: RunResult,
     plan: RunPlan | undefined,
   ): void {
+    const { end, error } = runResult;
     const duration = this.#deps.clock.now() - run.startedAt;
     this.#duration.observe(duration / 1_000, this.#labels);
-    const result = end.type !== "failed"
-      ? "success"
-      : plan === undefined
-      ? "aborted"
-      : "failure";
+    const result = outcomeOf(run, runResult, plan);
     this.#ended.add(1, this.#byResult.get(result));
     if (plan?.failure === "exhausted" && plan.alarm) {
       this.#exhausted.add(1, this.#labels);
@@ -187,12 +196,15 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
         ? "Paused by its annotation"
         : "Reconciled";
       if (run.step !== "nothing") log[successLevel](done, fields);
-    } else if (plan === undefined) {
+    } else if (result === "aborted" || plan === undefined) {
       log.info("Run aborted", { ...fields, because: run.aborted, error });
     } else {
       const level = plan.alarm ? "error" : isConflict(error) ? "info" : "warn";
-      log[level](FAILURES[plan.failure ?? "final"], {
+      const isPlanned = plan.failure === "final" &&
+        plan.rescheduleAt !== undefined;
+      log[level](FAILURES[isPlanned ? "planned" : plan.failure ?? "final"], {
         ...fields,
+        failures: plan.state.failures,
         attempt: run.retry.attempt + 1,
         ...(plan.failure === "retry" && {
           retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
@@ -217,12 +229,15 @@ function isWriteOfFrozen(error: unknown): boolean {
     /read ?only property|not extensible|delete property/.test(error.message);
 }
 
-const FAILURES: Readonly<Record<NonNullable<RunPlan["failure"]>, string>> = {
+const FAILURES: Readonly<
+  Record<NonNullable<RunPlan["failure"]> | "planned", string>
+> = {
   retry: "Run failed, it is retried",
   event: "Run failed, an event causes the next run",
   kept: "Run failed, the planned retry is kept",
   exhausted: "Run failed, no retry is left: the object waits for an event",
   final: "Run failed, onError has ruled out a retry",
+  planned: "Run failed, onError has planned the next run",
 };
 
 /** Whether an error is a conflict with another writer, which is normal. */
@@ -246,7 +261,7 @@ export class FailureEvents<P extends KubernetesObject>
 
   ended(run: Run<P>, { error }: RunResult, plan: RunPlan | undefined): void {
     const { failure, alarm } = plan ?? {};
-    if (failure === undefined || failure === "final") return;
+    if (failure === undefined) return;
     if (run.deleted || run.primary.metadata.uid === undefined) return;
     if (isConflict(error) && !alarm) return;
     const reason = failure === "exhausted" && alarm
@@ -345,9 +360,10 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 
   ended(
     run: Run<P>,
-    { end, error }: RunResult,
+    result: RunResult,
     plan: RunPlan | undefined,
   ): void {
+    const { error } = result;
     const now = this.#clock.now();
     const duration = now - run.startedAt;
     const { rescheduleAt = Infinity, timerAt = Infinity } = plan ?? {};
@@ -356,11 +372,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       cause: run.cause,
       step: run.step,
       attempt: run.retry.attempt,
-      outcome: end.type !== "failed"
-        ? "success"
-        : plan === undefined
-        ? "aborted"
-        : "failure",
+      outcome: outcomeOf(run, result, plan),
       waited: Math.round(1_000 * run.waited),
       duration: Math.round(1_000 * duration),
       writes: run.writes,
@@ -499,11 +511,18 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   }
 }
 
-/** Longest pause between two runs of a sequence, in milliseconds. */
+/**
+ * Longest pause between two runs of a sequence, in milliseconds, without the wait
+ * in the queue, which is long if very many objects run again and again.
+ */
 const SEQUENCE_PAUSE_MS = 1_000;
-/** Number of runs, and their time in milliseconds, that cause a warning. */
+/** Number of runs, and their least time in milliseconds, that cause a warning. */
 const MANY_RUNS = 100;
 const LONG_MS = 5_000;
+/** Number of runs that cause a warning in any time. */
+const VERY_MANY_RUNS = 1_000;
+/** Number of objects that are watched of very many that run in turn. */
+const SAMPLED_OBJECTS = 500;
 /** Shortest time between two warnings of a controller, in milliseconds. */
 const WARNING_PAUSE_MS = 3_600_000;
 
@@ -524,7 +543,10 @@ interface Sequence {
 export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #sequences: LatestMap<Sequence> = new LatestMap(MIN_OBJECTS);
+  readonly #sequences: LatestMap<Sequence> = new LatestMap(
+    MIN_OBJECTS,
+    SAMPLED_OBJECTS,
+  );
   #warnedAt = -Infinity;
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
@@ -537,15 +559,20 @@ export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
     const sequence = this.#sequences.get(run.key);
     if (
       sequence === undefined ||
-      run.startedAt - sequence.last > SEQUENCE_PAUSE_MS
+      run.startedAt - run.waited - sequence.last > SEQUENCE_PAUSE_MS
     ) {
       const first = { since: run.startedAt, last: now, runs: 1 };
       return this.#sequences.set(run.key, first);
     }
     sequence.last = now;
     sequence.runs++;
+    // A long sequence stays in the map, though new ones are set.
+    if (sequence.runs % 16 === 0) this.#sequences.set(run.key, sequence);
     const duration = now - sequence.since;
-    if (sequence.runs < MANY_RUNS || duration < LONG_MS) return;
+    if (
+      sequence.runs < VERY_MANY_RUNS &&
+      (sequence.runs < MANY_RUNS || duration < LONG_MS)
+    ) return;
     if (now - this.#warnedAt < WARNING_PAUSE_MS) return;
     this.#warnedAt = now;
     this.#log.warn("The runs of an object follow one another without a pause", {

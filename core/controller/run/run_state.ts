@@ -24,6 +24,8 @@ export interface RunState {
   readonly alarmed: boolean;
   /** Whether all retries are used up. */
   readonly exhausted: boolean;
+  /** Whether `onError` has ruled out a retry of the last failure. */
+  readonly ruledOut: boolean;
   /** Whether the finalizer was removed, so that the object will be deleted. */
   readonly leaving: boolean;
 }
@@ -36,6 +38,7 @@ export const FRESH: RunState = Object.freeze({
   failingSince: Infinity,
   alarmed: false,
   exhausted: false,
+  ruledOut: false,
   leaving: false,
 });
 
@@ -122,7 +125,7 @@ export type RunEnd =
   | { readonly type: "finalizerRemoved" }
   | {
     readonly type: "failed";
-    /** Whether `onError` has ruled out a retry. */
+    /** Whether `onError` has ruled out a retry, or planned the next run itself. */
     readonly final: boolean;
     /** Delay until the next run as requested by `onError`, in milliseconds. */
     readonly delay?: number | undefined;
@@ -145,7 +148,7 @@ export interface RunCircumstances {
 /**
  * Treatment of a failure: the waiting event causes the next run, the planned
  * retry is kept, a new retry is planned, no retry is left, or `onError` has ruled
- * one out.
+ * one out or planned the next run itself.
  */
 export type FailurePlan = "event" | "kept" | "retry" | "exhausted" | "final";
 
@@ -168,7 +171,8 @@ export interface RunPlan {
   /**
    * Whether the failure is to be reported as an error: once for a series of
    * failures, when the longest pause of an endless policy is reached or the last
-   * attempt of a finite one has failed.
+   * attempt of a finite one has failed. Failures that `onError` plans for are
+   * counted in the same way.
    */
   readonly alarm: boolean;
 }
@@ -189,6 +193,9 @@ const LONGEST_PAUSE_MS = 5_000;
  *   after the pause.
  * - A failure of a run that began before the planned retry, caused by an event,
  *   uses up no attempt either: the planned retry is kept.
+ * - A failure that `onError` plans for uses up no attempt and plans no retry, but
+ *   is a failure of the series as any other. A run that it reschedules need not
+ *   wait for a pause of more than 100 ms.
  * - No pause is longer than the maximal interval.
  * - If all attempts are used up, only an event or the maximal interval causes a
  *   run. Further failures plan no retries until a run succeeds.
@@ -201,8 +208,8 @@ export function decideAfterRun(
   circumstances: RunCircumstances,
 ): RunPlan {
   const { now } = circumstances;
-  if (end.type === "failed" && !end.final) {
-    return decideAfterFailure(state, circumstances);
+  if (end.type === "failed") {
+    return decideAfterFailure(state, end, circumstances);
   }
   if (end.type === "finalizerRemoved") {
     return {
@@ -221,13 +228,14 @@ export function decideAfterRun(
     timerCause: "interval",
     rescheduleAt: end.delay === undefined ? undefined : now + end.delay,
     holdUntil: 0,
-    failure: end.type === "failed" ? "final" : undefined,
+    failure: undefined,
     alarm: false,
   };
 }
 
 function decideAfterFailure(
   state: RunState,
+  { final, delay }: Extract<RunEnd, { type: "failed" }>,
   circumstances: RunCircumstances,
 ): RunPlan {
   const { now, startedAt, retry, maxInterval } = circumstances;
@@ -243,17 +251,34 @@ function decideAfterFailure(
     change: Partial<RunState> = {},
   ): RunPlan => {
     const failingSince = Math.min(state.failingSince, now);
-    const changed = { ...state, failures, failingSince, ...change };
+    const ruledOut = failure === "final" && delay === undefined;
+    const changed = { ...state, failures, failingSince, ruledOut, ...change };
     return {
       state: changed,
       timerAt,
-      timerCause: failure === "exhausted" ? "interval" : "retry",
-      rescheduleAt: undefined,
-      holdUntil: now + floor,
+      timerCause: failure === "exhausted" || failure === "final"
+        ? "interval"
+        : "retry",
+      rescheduleAt: delay === undefined ? undefined : now + delay,
+      holdUntil: now +
+        Math.min(floor, Math.max(delay ?? floor, FIRST_PAUSE_MS)),
       failure,
       alarm: changed.alarmed && !state.alarmed,
     };
   };
+  const pause = (number: number, random: number) =>
+    Math.min(Math.max(retry.delay(number, random), floor), maxInterval);
+  /** Whether the pauses grow no further from a retry on. */
+  const isLongest = (number: number) =>
+    retry.maxAttempts === Infinity &&
+    pause(number, 0.5) >= pause(number + 1, 0.5);
+  if (final) {
+    return plan("final", now + maxInterval, {
+      retryAt: -Infinity,
+      alarmed: state.alarmed || failures > retry.maxAttempts ||
+        isLongest(failures),
+    });
+  }
   const noRetryIsLeft = () =>
     plan("exhausted", now + maxInterval, { exhausted: true, alarmed: true });
   if (state.exhausted) return noRetryIsLeft();
@@ -263,17 +288,14 @@ function decideAfterFailure(
   }
   if (state.attempt >= retry.maxAttempts) return noRetryIsLeft();
   const attempt = state.attempt + 1;
-  const pause = (number: number, random: number) =>
-    Math.min(Math.max(retry.delay(number, random), floor), maxInterval);
   const retryAt = now + pause(attempt, circumstances.random);
-  const alarmed = state.alarmed ||
-    (retry.maxAttempts === Infinity &&
-      pause(attempt, 0.5) >= pause(attempt + 1, 0.5));
+  const alarmed = state.alarmed || isLongest(attempt);
   return plan("retry", retryAt, { attempt, retryAt, alarmed });
 }
 
 /** Whether a failed run is repeated without a new event. */
 export function willRetry(plan: RunPlan): boolean {
-  return plan.failure !== undefined && plan.failure !== "final" &&
+  if (plan.failure === "final") return plan.rescheduleAt !== undefined;
+  return plan.failure !== undefined &&
     (plan.timerAt !== Infinity || plan.failure === "event");
 }

@@ -43,6 +43,8 @@ interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
   readonly id: string;
   /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
+  /** Time that the run has waited in the queue, in milliseconds. */
+  readonly waited: number;
 }
 
 /** Loop of writes: runs repeat a write, because its effect does not last. */
@@ -57,12 +59,19 @@ export interface WriteLoop {
 
 /** Number of consecutive identical writes that count as a loop. */
 const LOOP_WRITES = 5;
-/** Longest time between two writes of a loop. */
+/**
+ * Longest time between two writes of a loop, without the wait in the queue, which
+ * is long if very many objects are in a loop.
+ */
 const LOOP_WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** Minimum number of targets kept in memory: those that were written last. */
 const MIN_TARGETS = 2_000;
+/** Number of others that are kept of very many, for loops that include these. */
+const SAMPLED_TARGETS = 2_000;
+/** The same for targets whose status is kept. */
+const SAMPLED_STATUSES = 500;
 /** Maximum number of fields that are listed for a loop. */
 const MAX_FIELDS = 5;
 
@@ -82,9 +91,15 @@ interface LastWrite {
  * Detector of runs that repeat the same write, each time with an effect:
  * another client reverts the fields or deletes the object, or the server stores
  * them in another form. Without a pause the runs would repeat it indefinitely.
+ *
+ * Of very many targets that are written in turn a sample is watched: a loop of
+ * all is seen by these, and only the runs that write them are delayed.
  */
 export class WriteLoopDetector {
-  readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(MIN_TARGETS);
+  readonly #lastWrites: LatestMap<LastWrite> = new LatestMap(
+    MIN_TARGETS,
+    SAMPLED_TARGETS,
+  );
 
   /**
    * Records a write.
@@ -92,7 +107,7 @@ export class WriteLoopDetector {
    * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
-    const { before, after, now } = write;
+    const { before, after, now, waited } = write;
     const { resourceVersion, uid } = after;
     const isChange = before !== undefined && before.metadata.uid === uid;
     // Different writes to an object do not end each other's loops.
@@ -110,7 +125,7 @@ export class WriteLoopDetector {
     }
     const hash = textHash(after.sent);
     const again = earlier !== undefined && earlier.hash === hash &&
-      now - earlier.at <= LOOP_WINDOW_MS;
+      now - waited - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
     const last = { hash, times, at: now, created };
     this.#lastWrites.set(id, earlier ? Object.assign(earlier, last) : last);
@@ -150,7 +165,10 @@ interface WrittenStatus {
  * Detector of status fields that others change between a controller's writes.
  */
 export class FieldFightDetector {
-  readonly #written: LatestMap<WrittenStatus> = new LatestMap(MIN_TARGETS);
+  readonly #written: LatestMap<WrittenStatus> = new LatestMap(
+    MIN_TARGETS,
+    SAMPLED_STATUSES,
+  );
   readonly #fieldManager: string;
   /** Whether any write has found a field changed. */
   #isContested = false;
@@ -304,7 +322,8 @@ export class WriteObserver {
       : `${key} ${verb} ${object} ${earlier}`;
     const target = () => `${kindText(kind)} ${written}`;
     const now = run.wroteAt = this.#clock.now();
-    const loop = this.#detector.observe({ id, before, after, now });
+    const { waited } = run;
+    const loop = this.#detector.observe({ id, before, after, now, waited });
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);
       this.#loops.add(1, this.#labels);

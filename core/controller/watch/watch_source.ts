@@ -442,7 +442,9 @@ export class WatchingSource<
       if (this.#watching === watching) throw error;
     }
     if (this.#watching !== watching) return;
-    await informer.keep(names, (key) => this.#remembered?.set(key, []));
+    await informer.keep(names, {
+      onLeft: (key) => this.#remembered?.set(key, []),
+    });
   }
 
   /** Converts namespaces for the informer, where undefined means all. */

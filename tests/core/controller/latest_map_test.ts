@@ -53,3 +53,59 @@ test("LatestMap releases values that were replaced", () => {
   const mebibytes = (process.memoryUsage().heapUsed - before) / 2 ** 20;
   assert.ok(mebibytes < 100, `${mebibytes} MiB of 458 MiB are still held`);
 });
+
+test("LatestMap with a sample keeps some of any number of keys that are set in turn", () => {
+  for (const count of [50, 1_000, 20_000]) {
+    const map = new LatestMap<number>(10, 20);
+    const found: number[] = [];
+    for (let pass = 0; pass < 20; pass++) {
+      let kept = 0;
+      for (let i = 0; i < count; i++) {
+        if (map.get(`key-${i}`) === pass - 1) kept++;
+        map.set(`key-${i}`, pass);
+      }
+      found.push(kept);
+    }
+    for (const kept of found.slice(1)) {
+      assert.ok(kept > 0 && kept <= 2 * 10 + 2 * 20, `${kept} of ${count}`);
+    }
+  }
+});
+
+test("LatestMap with a sample gives the last value of a key, or none after delete", () => {
+  const map = new LatestMap<number>(2, 2);
+  const last = new Map<string, number>();
+  fc.assert(fc.property(
+    fc.array(fc.tuple(fc.constantFrom(..."abcdefghijklmn"), fc.boolean())),
+    (steps) => {
+      for (const [index, [key, isSet]] of steps.entries()) {
+        if (isSet) map.set(key, index);
+        else map.delete(key);
+        last.delete(key);
+        if (isSet) last.set(key, index);
+        for (const key of "abcdefghijklmn") {
+          const found = map.get(key);
+          if (found !== undefined) assert.equal(found, last.get(key));
+        }
+      }
+    },
+  ));
+});
+
+test("LatestMap with a sample samples more again when few keys are set", () => {
+  const map = new LatestMap<number>(5, 20);
+  const pass = (count: number, value: number) => {
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      if (map.get(`key-${i}`) !== undefined) kept++;
+      map.set(`key-${i}`, value);
+    }
+    return kept;
+  };
+  for (let value = 0; value < 3; value++) pass(20_000, value);
+  let kept = 0;
+  for (let value = 0; value < 100_000 && kept < 18; value++) {
+    kept = pass(18, value);
+  }
+  assert.equal(kept, 18);
+});

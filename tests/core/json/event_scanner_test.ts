@@ -219,3 +219,22 @@ test("EventScanner refuses what follows an event", () => {
     );
   }
 });
+
+test("EventScanner refuses a slash in a name or namespace, however it is written", () => {
+  const scanner = new EventScanner();
+  for (const field of ["name", "namespace"]) {
+    for (const slash of ["/", "\\/", "\\u002f", "\\u002F"]) {
+      const text = `{"metadata":{"${field}":"a${slash}b"}}`;
+      assert.throws(
+        () => scanner.scanObject(wholeRange(text)),
+        {
+          name: "SyntaxError",
+          message: new RegExp(`"${field}" contains a slash`),
+        },
+      );
+    }
+    const text = `{"metadata":{"${field}":"a\\u002eb","uid":"a/b"}}`;
+    scanner.scanObject(wholeRange(text));
+    assert.equal(scanner.header[field as "name"], "a.b");
+  }
+});

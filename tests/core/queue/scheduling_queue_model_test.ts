@@ -14,9 +14,13 @@ interface KeyModel {
   pending: { priority: Priority; cause: number; events: number } | undefined;
   /** Order in which it started to wait; undefined while held or running. */
   order: number | undefined;
+  /** Whether it waits for its first run by its place. */
+  isFirst: boolean;
   /** Current run, and whether its key was removed since. */
   run: { item: QueueItem; isRemoved: boolean } | undefined;
   timer: number;
+  /** Whether the timer is an interval. */
+  isInterval: boolean;
   rescheduleAt: number;
   hold: number;
 }
@@ -34,6 +38,19 @@ interface Real {
 
 const TIMER_CAUSE = 101;
 const RESCHEDULE_CAUSE = 102;
+const FIRST = { priority: Priority.resync, cause: 103 };
+const INTERVAL = { cause: TIMER_CAUSE };
+
+/** Places of keys, on two pages; the others have none. */
+const PLACES: ReadonlyMap<string, number> = new Map([["a", 0], ["b", 5_000]]);
+
+function placeOf(key: string): number {
+  return PLACES.get(key) ?? -1;
+}
+
+function keyAt(place: number): string | undefined {
+  return [...PLACES].find(([, known]) => known === place)?.[0];
+}
 
 function keyModel(model: Model, key: string): KeyModel {
   let state = model.keys.get(key);
@@ -41,8 +58,10 @@ function keyModel(model: Model, key: string): KeyModel {
     state = {
       pending: undefined,
       order: undefined,
+      isFirst: false,
       run: undefined,
       timer: Infinity,
+      isInterval: false,
       rescheduleAt: Infinity,
       hold: 0,
     };
@@ -65,6 +84,10 @@ function addTo(
   cause: number,
 ): void {
   const state = keyModel(model, key);
+  if (state.isFirst) {
+    state.isFirst = false;
+    state.order = model.order++;
+  }
   if (state.pending === undefined) {
     state.pending = { priority, cause, events: 1 };
   } else {
@@ -76,6 +99,13 @@ function addTo(
     }
   }
   letWait(model, state);
+}
+
+/** Whether a key needs more than its place. */
+function isBusy(state: KeyModel, now: number): boolean {
+  return (state.pending !== undefined && !state.isFirst) ||
+    state.run !== undefined || state.rescheduleAt < Infinity ||
+    state.hold > now || (state.timer < Infinity && !state.isInterval);
 }
 
 function check(model: Model, real: Real): void {
@@ -90,10 +120,7 @@ function check(model: Model, real: Real): void {
     assert.equal(item.isRemoved, isRemoved, "removed");
     assert.equal(item.isDirty, pending !== undefined, "dirty");
   }
-  const busy = states.filter((state) =>
-    state.pending || state.run || state.timer < Infinity ||
-    state.rescheduleAt < Infinity || state.hold > model.now
-  );
+  const busy = states.filter((state) => isBusy(state, model.now));
   assert.equal(real.queue.size, busy.length, "an idle key costs nothing");
 }
 
@@ -115,12 +142,40 @@ class Add implements Command {
   run(model: Model, real: Real): Promise<void> {
     const { key, priority, cause } = this;
     addTo(model, key, priority, cause);
-    real.queue.add(key, { priority, cause });
+    real.queue.add(key, { priority, cause }, placeOf(key));
     check(model, real);
     return Promise.resolve();
   }
 
   toString = () => `add(${this.key}, ${this.priority})`;
+}
+
+class AddFirst implements Command {
+  readonly key: string;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  check = () => true;
+
+  run(model: Model, real: Real): Promise<void> {
+    const { key } = this;
+    const state = keyModel(model, key);
+    if (placeOf(key) < 0 || isBusy(state, model.now)) {
+      addTo(model, key, FIRST.priority, FIRST.cause);
+    } else if (!state.isFirst) {
+      state.pending = { ...FIRST, events: 1 };
+      state.isFirst = true;
+      state.timer = Infinity;
+      state.order = model.order++;
+    }
+    real.queue.addFirst(key, placeOf(key));
+    check(model, real);
+    return Promise.resolve();
+  }
+
+  toString = () => `addFirst(${this.key})`;
 }
 
 class Take implements Command {
@@ -137,9 +192,12 @@ class Take implements Command {
       const state = keyModel(model, key);
       const { pending, order } = state;
       assert.ok(pending && order !== undefined, `${key} was not waiting`);
-      for (const [other, { pending: rival, order: place }] of waiting) {
+      for (
+        const [other, { pending: rival, order: place, isFirst }] of waiting
+      ) {
         assert.ok(
-          rival?.priority !== pending.priority || (place as number) >= order,
+          isFirst || state.isFirst || rival?.priority !== pending.priority ||
+            (place as number) >= order,
           `${other} came before ${key}`,
         );
       }
@@ -147,6 +205,7 @@ class Take implements Command {
       assert.equal(item.cause, pending.cause);
       assert.equal(item.events, pending.events);
       state.pending = state.order = undefined;
+      state.isFirst = false;
       state.run = { item, isRemoved: false };
     }
     check(model, real);
@@ -159,12 +218,14 @@ class Take implements Command {
 /** Ends a run, after setting deadlines as a controller does. */
 class Done implements Command {
   readonly pick: number;
+  readonly isInterval: boolean;
   readonly timer: number | undefined;
   readonly rescheduleAt: number | undefined;
   readonly hold: number | undefined;
 
   constructor(
     pick: number,
+    isInterval: boolean,
     delays: readonly [
       number | undefined,
       number | undefined,
@@ -172,6 +233,7 @@ class Done implements Command {
     ],
   ) {
     this.pick = pick;
+    this.isInterval = isInterval;
     [this.timer, this.rescheduleAt, this.hold] = delays;
   }
 
@@ -182,9 +244,12 @@ class Done implements Command {
     const running = [...model.keys.values()].filter((state) => state.run);
     const state = running[this.pick % running.length] as KeyModel;
     const { item, isRemoved } = state.run as NonNullable<KeyModel["run"]>;
-    if (!isRemoved && this.timer !== undefined) {
-      state.timer = model.now + this.timer;
-      real.queue.setTimer(item, state.timer, { cause: TIMER_CAUSE });
+    const place = placeOf(item.key);
+    if (!isRemoved && (this.timer !== undefined || place >= 0)) {
+      state.timer = model.now + (this.timer ?? Infinity);
+      state.isInterval = this.isInterval && place >= 0;
+      const options = state.isInterval ? INTERVAL : { cause: TIMER_CAUSE };
+      real.queue.setTimer(item, state.timer, options, place);
     }
     if (!isRemoved && this.rescheduleAt !== undefined) {
       state.rescheduleAt = model.now + this.rescheduleAt;
@@ -219,10 +284,11 @@ class Remove implements Command {
   run(model: Model, real: Real): Promise<void> {
     const state = keyModel(model, this.key);
     state.pending = state.order = undefined;
+    state.isFirst = false;
     state.timer = state.rescheduleAt = Infinity;
     state.hold = 0;
     if (state.run) state.run.isRemoved = true;
-    real.queue.remove(this.key);
+    real.queue.remove(this.key, placeOf(this.key));
     check(model, real);
     return Promise.resolve();
   }
@@ -284,9 +350,10 @@ test("SchedulingQueue equals a simple model of its guarantees", async () => {
   const delay = fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined });
   const commands = [
     fc.tuple(key, priority, fc.nat(9)).map(([k, p, c]) => new Add(k, p, c)),
+    key.map((k) => new AddFirst(k)),
     fc.constant(new Take()),
-    fc.tuple(fc.nat(3), fc.tuple(delay, delay, delay))
-      .map(([pick, delays]) => new Done(pick, delays)),
+    fc.tuple(fc.nat(3), fc.boolean(), fc.tuple(delay, delay, delay))
+      .map(([pick, isInterval, delays]) => new Done(pick, isInterval, delays)),
     key.map((k) => new Remove(k)),
     fc.nat(30).map((duration) => new Advance(duration)),
   ];
@@ -299,7 +366,8 @@ test("SchedulingQueue equals a simple model of its guarantees", async () => {
       }),
       async (sequence) => {
         const clock = new VirtualClock({ quietTurns: 1 });
-        const real = { clock, queue: new SchedulingQueue({ clock }) };
+        const places = { keyAt, first: FIRST, interval: INTERVAL };
+        const real = { clock, queue: new SchedulingQueue({ clock, places }) };
         const model: Model = { keys: new Map(), now: 0, order: 0 };
         await fc.asyncModelRun(() => ({ model, real }), sequence);
       },

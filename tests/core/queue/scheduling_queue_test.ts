@@ -481,3 +481,143 @@ test("SchedulingQueue adds a running key at a later time as a timer", () => {
   queue.add("c", { priority: Priority.live });
   assert.deepEqual(takeAll(queue), ["b", "c", "a"]);
 });
+
+const FIRST = { priority: Priority.resync, cause: 1 };
+const INTERVAL = { cause: 2 };
+
+/** Queue of keys whose place is their number. */
+function placedQueue() {
+  const clock = new VirtualClock();
+  const gone = new Set<number>();
+  const keyAt = (place: number) => gone.has(place) ? undefined : `k${place}`;
+  let ready = 0;
+  const queue = new SchedulingQueue({
+    clock,
+    onReady: () => ready++,
+    places: { keyAt, first: FIRST, interval: INTERVAL },
+  });
+  return { clock, gone, queue, ready: () => ready };
+}
+
+test("SchedulingQueue takes first runs last, but one of 64 keys, in turn with a list", () => {
+  const { queue, ready } = placedQueue();
+  for (let place = 0; place < 4; place++) queue.addFirst(`k${place}`, place);
+  assert.equal(ready(), 1);
+  queue.add("listed-1", FIRST);
+  queue.add("listed-2", FIRST);
+  for (let i = 0; i < 130; i++) queue.add(`live-${i}`);
+  assert.equal(queue.waiting, 136);
+  const low: [number, string][] = [];
+  let turn = 0;
+  for (let item; (item = queue.take()) !== undefined; turn++) {
+    if (item.priority === Priority.resync) low.push([turn, item.key]);
+    queue.done(item);
+  }
+  assert.deepEqual(low, [
+    [63, "listed-1"],
+    [127, "k0"],
+    [132, "listed-2"],
+    [133, "k1"],
+    [134, "k2"],
+    [135, "k3"],
+  ]);
+  assert.deepEqual([queue.waiting, queue.size, queue.delayed], [0, 0, 0]);
+});
+
+test("SchedulingQueue runs a key once that an event added before its first run", () => {
+  const { queue } = placedQueue();
+  queue.addFirst("k1", 1);
+  queue.addFirst("k1", 1);
+  queue.add("k1", { cause: 7 }, 1);
+  assert.equal(queue.waiting, 1);
+  const item = queue.take();
+  assert.deepEqual([item?.key, item?.cause, item?.events], ["k1", 7, 2]);
+  queue.addFirst("k1", 1);
+  assert.equal(item?.isDirty, true);
+  queue.done(item as QueueItem);
+  assert.equal(queue.take()?.cause, FIRST.cause);
+  assert.equal(queue.take(), undefined);
+});
+
+test("SchedulingQueue skips the place of a key that is gone", () => {
+  const { queue, gone } = placedQueue();
+  queue.addFirst("k1", 1);
+  queue.addFirst("k2", 2);
+  gone.add(1);
+  assert.equal(queue.take()?.key, "k2");
+  assert.equal(queue.take(), undefined);
+  assert.equal(queue.waiting, 0);
+});
+
+test("SchedulingQueue keeps an interval by its place, exactly, and with one timer", async () => {
+  const { queue, clock } = placedQueue();
+  const run = (at: number) => {
+    const item = queue.take() as QueueItem;
+    queue.setTimer(item, at, INTERVAL, Number(item.key.slice(1)));
+    queue.done(item);
+  };
+  for (const place of [1, 2]) queue.addFirst(`k${place}`, place);
+  run(5_000);
+  run(6_000);
+  assert.deepEqual([queue.size, queue.delayed], [0, 2]);
+  assert.equal(clock.pendingTimers, 1);
+  await clock.advance(4_999);
+  assert.equal(queue.waiting, 0);
+  await clock.advance(1);
+  const item = queue.take() as QueueItem;
+  assert.deepEqual([item.key, item.cause, item.priority], ["k1", 2, 1]);
+  queue.done(item);
+  queue.move(2, 9);
+  await clock.advance(999);
+  assert.equal(queue.waiting, 0);
+  await clock.advance(1);
+  assert.equal(queue.take()?.key, "k9");
+});
+
+test("SchedulingQueue drops the interval of a removed key with its timer", () => {
+  const { queue, clock } = placedQueue();
+  queue.addFirst("k1", 1);
+  const item = queue.take() as QueueItem;
+  queue.setTimer(item, 5_000, INTERVAL, 1);
+  queue.done(item);
+  queue.remove("k1", 1);
+  assert.deepEqual([queue.delayed, clock.pendingTimers], [0, 0]);
+});
+
+test("SchedulingQueue gives first runs when it is closed, and drops intervals", async () => {
+  const { queue, clock } = placedQueue();
+  queue.addFirst("k1", 1);
+  const item = queue.take() as QueueItem;
+  queue.setTimer(item, 5_000, INTERVAL, 1);
+  queue.done(item);
+  queue.addFirst("k2", 2);
+  const closed = queue.close();
+  assert.deepEqual([queue.delayed, clock.pendingTimers], [0, 0]);
+  queue.addFirst("k3", 3);
+  const last = queue.take() as QueueItem;
+  assert.equal(last.key, "k2");
+  queue.done(last);
+  assert.equal(queue.take(), undefined);
+  await closed;
+});
+
+test("SchedulingQueue ends many intervals within half a second, a few thousand a turn", async () => {
+  const { queue, clock } = placedQueue();
+  const count = 30_000;
+  for (let place = 0; place < count; place++) {
+    queue.addFirst(`k${place}`, place);
+    const item = queue.take() as QueueItem;
+    queue.setTimer(item, 60_000 + place, INTERVAL, place);
+    queue.done(item);
+  }
+  let ended = 0;
+  for (let step = 0; step < 400 && ended < count; step++) {
+    await clock.advance(step === 0 ? 60_000 : 250);
+    const due = Math.min(count, clock.now() - 60_000 - 500);
+    for (let item; (item = queue.take()) !== undefined; ended++) {
+      queue.done(item);
+    }
+    assert.ok(ended >= due, `${ended} of ${due}`);
+  }
+  assert.equal(ended, count);
+});

@@ -23,6 +23,7 @@ test("Keys of headers have a namespace only where the object has one", () => {
 });
 
 const READER = {
+  number: 1,
   find: () => undefined,
   decode: (header: unknown) => ({
     metadata: { name: "a", resourceVersion: versionOf(header) },
@@ -115,6 +116,7 @@ test("CurrentEvent compares the metadata of each change that it is used for", ()
     isRegular: true,
   });
   const reader = {
+    number: 1,
     find: () => undefined,
     decode: () => ({ metadata: { name: "a" } }),
   };

@@ -40,12 +40,12 @@ test("A hand-over of namespaces delivers what the former watch missed, once", ()
     assert.equal(informer.size, new Set(keys).size);
     events.length = 0;
     const left: string[] = [];
-    await informer.keep(undefined, (key) => left.push(key));
+    await informer.keep(undefined, { onLeft: (key) => left.push(key) });
     assert.deepEqual({ events, left }, {
       events: ["deleted one/deleted unknown"],
       left: [],
     });
-    await informer.keep(["two"], (key) => left.push(key));
+    await informer.keep(["two"], { onLeft: (key) => left.push(key) });
     assert.deepEqual(left.toSorted(), [
       "one/changed",
       "one/recreated",
@@ -250,7 +250,7 @@ test("A hand-over of namespaces that is given up delivers nothing", () =>
     server.put("two/b");
     await informer.open(undefined);
     const left: string[] = [];
-    await informer.keep(["one"], (key) => left.push(key));
+    await informer.keep(["one"], { onLeft: (key) => left.push(key) });
     assert.deepEqual({ events, left }, { events: [], left: [] });
     assert.deepEqual([...informer.keys()], ["one/a"]);
   }, { namespaces: ["one"] }));
@@ -301,3 +301,37 @@ test("An index has the objects of namespaces that are opened later", () =>
     assert.deepEqual(names(await informer.readList()), ["a", "b"]);
     assert.deepEqual(names(await informer.readList("two")), ["b"]);
   }, { namespaces: ["one"] }));
+
+test("Informer gives each object a place, which moves with its watch", () =>
+  withInformer(async ({ server, informer, until, events }) => {
+    server.put("one/a");
+    server.put("two/b");
+    await informer.start().synced;
+    await until("all were delivered", () => events.length === 2);
+    const place = informer.placeOf("one/a");
+    assert.notEqual(place, informer.placeOf("two/b"));
+    assert.equal(informer.keyAt(place), "one/a");
+    assert.equal(informer.placeOf("one/absent"), -1);
+    assert.equal(informer.keyAt(place + 1), undefined);
+    assert.equal(informer.keyAt(0), undefined);
+    await informer.open(undefined);
+    await informer.attach(undefined);
+    const moved: [number, number][] = [];
+    await informer.keep(undefined, {
+      onMoved: (from, to) => moved.push([from, to]),
+      onLeft: () => assert.fail("all are covered"),
+    });
+    assert.deepEqual(moved.map(([, to]) => informer.keyAt(to)).toSorted(), [
+      "one/a",
+      "two/b",
+    ]);
+    assert.equal(
+      moved.find(([from]) => from === place)?.[1],
+      informer.placeOf("one/a"),
+    );
+    assert.equal(informer.keyAt(place), undefined);
+    const left = new Map<string, number>();
+    const places = ["one/a", "two/b"].map((key) => informer.placeOf(key));
+    await informer.keep([], { onLeft: (key, at) => left.set(key, at) });
+    assert.deepEqual(["one/a", "two/b"].map((key) => left.get(key)), places);
+  }, { namespaces: ["one", "two"] }));

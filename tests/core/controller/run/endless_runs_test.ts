@@ -90,7 +90,8 @@ async function warnedAt(
     count++;
     const startedAt = clock.now();
     const cause = { type: "modified", events: 1 };
-    observer.ended({ key: "default/a", startedAt, cause } as unknown as Run<
+    const times = { startedAt, waited: 0 };
+    observer.ended({ key: "default/a", ...times, cause } as unknown as Run<
       Gadget
     >);
     await clock.advance(pause);
@@ -98,10 +99,32 @@ async function warnedAt(
   return warned;
 }
 
-test("EndlessRuns warns at the hundredth run, after five seconds, once an hour", async () => {
+test("EndlessRuns warns at run 100 after five seconds, else at run 1,000, once an hour", async () => {
   assert.deepEqual(await warnedAt({ pause: 1_000, runs: 101 }), [100]);
   assert.deepEqual(await warnedAt({ pause: 1_001, runs: 101 }), []);
-  assert.deepEqual(await warnedAt({ pause: 1, runs: 5_000 }), []);
+  assert.deepEqual(await warnedAt({ pause: 1, runs: 4_900 }), [1_000]);
+  assert.deepEqual(await warnedAt({ pause: 0, runs: 999 }), []);
+  assert.deepEqual(await warnedAt({ pause: 0, runs: 1_000 }), [1_000]);
   assert.deepEqual(await warnedAt({ pause: 10, runs: 502 }), [501]);
   assert.deepEqual(await warnedAt({ pause: 900, runs: 4_101 }), [100, 4_100]);
+});
+
+test("EndlessRuns warns if very many objects run in turn, and wait for each other", async () => {
+  const clock = new VirtualClock();
+  let warned = 0;
+  const observer = new EndlessRuns<Gadget>({
+    clock,
+    log: { ...silentLogger, warn: () => warned++ },
+  });
+  const cause = { type: "modified", events: 1 };
+  for (let run = 0; run < 110 && warned === 0; run++) {
+    for (let i = 0; i < 4_000; i++) {
+      const times = { startedAt: clock.now(), waited: 10_000 };
+      observer.ended({ key: `default/${i}`, ...times, cause } as unknown as Run<
+        Gadget
+      >);
+    }
+    await clock.advance(10_000);
+  }
+  assert.equal(warned, 1);
 });

@@ -106,8 +106,7 @@ async function take(
       break;
     case "leave":
       // Its namespace is no longer watched.
-      primaries.delete(step.key);
-      processor.forget(step.key, "namespace");
+      fixture.leave(step.key);
       break;
     case "yield":
       // From here on another replica runs it.

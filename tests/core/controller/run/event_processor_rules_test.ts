@@ -39,7 +39,7 @@ test("EventProcessor tells sources of a primary whose namespace is left", async 
   fixture.processor.resume();
   fixture.add(A);
   await fixture.settle();
-  fixture.processor.onPrimaryLeft(A);
+  fixture.leave(A);
   assert.equal(fixture.begun[0]?.aborted, "namespace");
   assert.deepEqual(events.map(({ type, key }) => [type, key.name]), [
     ["added", "a"],
@@ -72,7 +72,7 @@ test("EventProcessor gives sources a partial primary once it is read, if it exis
     object: added,
     header: PARTIAL,
     finalStateUnknown: false,
-  } as CacheEvent<Gadget>);
+  } as CacheEvent<Gadget>, -1);
   assert.equal(events[1]?.type, "deleted", "at once, without a read");
 });
 
@@ -183,7 +183,7 @@ test("EventProcessor runs each of several deletions of a name, then the new obje
     key: A,
     object: { ...last, metadata: { ...last.metadata, uid: uids[1] } },
     header: {},
-  } as CacheEvent<Gadget>); // Reported twice.
+  } as CacheEvent<Gadget>, -1); // Reported twice.
   fixture.script = () => DONE;
   fixture.processor.resume();
   await fixture.settle();
@@ -237,7 +237,7 @@ test("EventProcessor says that the final state of a deleted object is unknown", 
     object,
     header: {},
     finalStateUnknown: true,
-  } as CacheEvent<Gadget>);
+  } as CacheEvent<Gadget>, -1);
   await fixture.settle();
   const unknown = fixture.begun.map((run) => run.finalStateUnknown);
   assert.deepEqual(unknown, [false, true]);

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextTurn } from "../../../../core/clock.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
-import { DONE, FAILED, running } from "../../../support/processor_fixture.ts";
+import {
+  DONE,
+  FAILED,
+  ProcessorFixture,
+  running,
+} from "../../../support/processor_fixture.ts";
 
 const A = "default/a";
 const B = "default/b";
@@ -378,4 +383,182 @@ test("EventProcessor keeps the pause after the failure of a long run", async () 
   assert.equal(fixture.begun.length, 1);
   await fixture.clock.advance(1);
   assert.equal(fixture.begun.length, 2);
+});
+
+test("EventProcessor counts a failure that onError plans for until a success", async () => {
+  for (const delay of [undefined, 3_600_000]) {
+    const fixture = await running();
+    const failed = { type: "failed", final: true, delay } as const;
+    fixture.script = () => ({ end: failed, error: new Error("As asked") });
+    fixture.add(A);
+    for (let step = 0; step < 100; step++) {
+      await fixture.clock.advance(10);
+      fixture.update(A);
+    }
+    assert.ok(
+      fixture.begun.length <= 5,
+      `${fixture.begun.length} runs in a second`,
+    );
+    assert.equal(fixture.processor.failures.failing, 1);
+    assert.ok(fixture.processor.failures.oldest >= 990);
+    const { length } = fixture.begun;
+    await fixture.clock.advance(5_000);
+    fixture.processor.retryFailed();
+    await fixture.clock.advance(60_000);
+    assert.equal(
+      fixture.begun.length - length,
+      delay === undefined ? 1 : 2,
+      "a source repeats no run whose retry was ruled out",
+    );
+    fixture.script = () => DONE;
+    fixture.update(A);
+    await fixture.clock.advance(5_000);
+    assert.equal(fixture.processor.failures.failing, 0);
+  }
+});
+
+test("EventProcessor repeats a deletion that onError reschedules", async () => {
+  const fixture = await running({ settings: { allEvents: true } });
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
+  const failed = { type: "failed", final: true, delay: 10_000 } as const;
+  fixture.script = () => ({ end: failed, error: new Error("As asked") });
+  fixture.delete(A);
+  await fixture.settle();
+  fixture.script = () => DONE;
+  await fixture.clock.advance(10_000);
+  assert.deepEqual(fixture.begun.map(({ deleted }) => deleted), [
+    false,
+    true,
+    true,
+  ]);
+  assert(fixture.isForgotten(A));
+});
+
+test("EventProcessor spends no throughput on keys that the limiter holds back", async () => {
+  const fixture = await running({
+    settings: {
+      rateLimit: { limit: 1, period: "10s" },
+      throughput: { limit: 1, period: "1s", burst: 2 },
+    },
+  });
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
+  // One token is left, and the object may not run again yet.
+  fixture.update(A);
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 1);
+  fixture.add(B);
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [A, B]);
+  fixture.add("default/c");
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 2, "the token was that of B");
+  await fixture.clock.advance(1_000);
+  assert.equal(fixture.begun.length, 3);
+});
+
+test("EventProcessor takes an aborted run that returns for no success", async () => {
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  await fixture.end(A, FAILED);
+  await fixture.clock.advance(1_000);
+  fixture.processor.pause();
+  fixture.processor.abortAll("leadership");
+  await fixture.end(A);
+  assert.equal(fixture.plans.at(-1), undefined);
+  assert.equal(fixture.processor.stateOf(A).failures, 1);
+  fixture.processor.resume();
+  await fixture.settle();
+  await fixture.end(A);
+  assert.equal(fixture.processor.stateOf(A).failures, 0);
+});
+
+test("EventProcessor goes on if the random numbers fail", async () => {
+  for (const value of [NaN, 1, -1, undefined]) {
+    const fixture = await running({
+      random() {
+        if (value === undefined) throw new Error("no entropy");
+        return value;
+      },
+    });
+    fixture.script = (run) => run.retry.attempt === 0 ? FAILED : DONE;
+    fixture.add(A);
+    await fixture.clock.advance(1_000);
+    fixture.add(B);
+    await fixture.settle();
+    assert.deepEqual(fixture.keys, [A, A, B]);
+    assert.match(fixture.faults.join(), /Cannot draw a random number/);
+  }
+});
+
+test("EventProcessor runs an object whose event cannot be read", async () => {
+  const fixture = await running();
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
+  // A relist of a bounded cache that keeps only the key.
+  const header = { generation: 1 } as never;
+  const unread = { header, relist: true };
+  Object.defineProperty(unread, "object", {
+    enumerable: true,
+    get: () => {
+      throw new Error("only its key is kept");
+    },
+  });
+  const { processor } = fixture;
+  const object = fixture.primaries.get(A);
+  const event = { type: "updated", key: A, previous: object };
+  processor.onPrimary(
+    Object.defineProperties(
+      event,
+      Object.getOwnPropertyDescriptors(unread),
+    ) as never,
+    -1,
+  );
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 2);
+});
+
+test("EventProcessor runs listed objects last, and what an event ran first once", async () => {
+  const fixture = new ProcessorFixture({ settings: { concurrency: 1 } });
+  const listed = [A, B, "default/c", "default/d"];
+  for (const key of listed) fixture.add(key, { initial: true });
+  assert.equal(fixture.processor.waiting, 4);
+  fixture.update("default/c");
+  assert.equal(fixture.processor.waiting, 4);
+  fixture.delete("default/d");
+  assert.equal(fixture.processor.waiting, 3);
+  fixture.add("default/e");
+  fixture.script = () => DONE;
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, ["default/c", "default/e", A, B]);
+  assert.deepEqual(
+    fixture.begun.map(({ cause }) => [cause.type, cause.events]),
+    [["modified", 2], ["added", 1], ["initial", 1], ["initial", 1]],
+  );
+  assert.equal(fixture.processor.waiting, 0);
+  assert.equal(fixture.processor.delayed, 4);
+});
+
+test("EventProcessor keeps first runs and intervals of objects whose watch is replaced", async () => {
+  const fixture = new ProcessorFixture({ settings: { maxInterval: "1h" } });
+  fixture.script = () => DONE;
+  fixture.processor.resume();
+  const before = fixture.add(A);
+  await fixture.settle();
+  fixture.processor.pause();
+  fixture.add(B, { initial: true });
+  fixture.handOver();
+  assert.equal(fixture.processor.waiting, 1);
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys.slice(0, 3).toSorted(), [A, A, B]);
+  await fixture.clock.advance(3_600_000);
+  assert.equal(fixture.begun.length, 5);
+  assert.equal(before, fixture.begun[0]?.primary);
 });

@@ -119,7 +119,11 @@ test("RunReporter measures in seconds, and counts a used-up series once", async 
     const plan = { failure: "exhausted", alarm, state };
     reporter.ended(run, FAILED, plan as RunPlan);
   }
-  const retry = { failure: "retry", timerAt: 12_500, state: { attempt: 2 } };
+  const retry = {
+    failure: "retry",
+    timerAt: 12_500,
+    state: { attempt: 2, failures: 7 },
+  };
   reporter.ended(run, FAILED, retry as RunPlan);
   const value = (name: string) =>
     Number(new RegExp(`^${name}\\{.*\\} (.+)$`, "m").exec(metrics.text())?.[1]);
@@ -128,14 +132,19 @@ test("RunReporter measures in seconds, and counts a used-up series once", async 
   assert.equal(value("coracle_reconciliation_events_total"), 3);
   assert.equal(value("coracle_retries_exhausted"), 1);
   assert.equal(value("coracle_reconciliation_retries_total"), 1);
-  assert.match(lines.at(-1) ?? "", /"attempt":2,"retryIn":2500/);
+  assert.match(lines.at(-1) ?? "", /"failures":7,"attempt":2,"retryIn":2500/);
   reporter.ended(run, FAILED, undefined);
+  for (const aborted of ["deletion", "leadership", "timeout"]) {
+    const cut = { ...run, aborted } as unknown as Run<KubernetesObject>;
+    reporter.ended(cut, DONE, undefined);
+    reporter.ended(cut, { end: { type: "finalizerRemoved" } }, undefined);
+  }
   const results = metrics.text().matchAll(
     /^coracle_reconciliations_total\{.*result="(\w+)".*\} (\d+)$/gm,
   );
   assert.deepEqual(
     new Map(Array.from(results, ([, name, count]) => [name, Number(count)])),
-    new Map([["failure", 4], ["aborted", 1]]),
+    new Map([["failure", 4], ["aborted", 3], ["success", 4]]),
   );
 });
 
@@ -151,12 +160,13 @@ test("FailureEvents tells of a conflict only when it goes on", () => {
   const ended = (result: RunResult, failure: string, alarm: boolean) =>
     events.ended(runOf(0), result, { failure, alarm } as RunPlan);
   ended(conflict, "retry", false);
-  ended(FAILED, "final", false);
   const run = { ...runOf(0), deleted: true } as Run<KubernetesObject>;
   events.ended(run, FAILED, { failure: "retry", alarm: true } as RunPlan);
   assert.deepEqual(reasons.splice(0), []);
   ended(conflict, "retry", true);
   ended(FAILED, "retry", false);
+  ended(FAILED, "final", false);
   ended(FAILED, "exhausted", true);
-  assert.deepEqual(reasons, ["RunFailed", "RunFailed", "RetriesExhausted"]);
+  const failed = ["RunFailed", "RunFailed", "RunFailed"];
+  assert.deepEqual(reasons, [...failed, "RetriesExhausted"]);
 });

@@ -77,6 +77,10 @@ const ENDS: readonly (readonly [
     "debug: Reconciled the deletion",
   ]],
   [{ step: "reconcile" }, FAILED, "aborted", ["info: Run aborted"]],
+  [{ step: "reconcile", aborted: "shutdown" }, DONE, "aborted", [
+    "info: Run aborted",
+  ]],
+  [{ step: "reconcile" }, FAILED, "retry", ["warn: Run failed, it is retried"]],
   [{ step: "reconcile" }, FAILED, "final", [
     "warn: Run failed, onError has ruled out a retry",
   ]],
@@ -84,7 +88,16 @@ const ENDS: readonly (readonly [
 
 test("RunReporter says what became of a run", () => {
   for (const [parts, result, failure, lines] of ENDS) {
-    const plan = failure === "aborted" ? undefined : { failure } as RunPlan;
+    const state = { failures: 1 };
+    const plan = failure === "aborted"
+      ? undefined
+      : { failure, state } as RunPlan;
     assert.deepEqual(reported(parts, result, plan), lines);
+    const shown = lines.map((line) => line.replace("debug:", "info:"));
+    assert.deepEqual(reported(parts, result, plan, "info"), shown);
   }
+  const planned = { failure: "final", rescheduleAt: 9, state: { failures: 1 } };
+  assert.deepEqual(reported({}, FAILED, planned as RunPlan), [
+    "warn: Run failed, onError has planned the next run",
+  ]);
 });

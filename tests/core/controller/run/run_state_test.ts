@@ -221,13 +221,60 @@ test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
   assert.equal(plan.timerAt, 37_000_000);
 });
 
-test("decideAfterRun plans no retry after a final error [J31]", () => {
-  const state = { ...FRESH, attempt: 2, failures: 2 };
-  const end = { type: "failed", final: true, delay: 10 } as const;
+test("decideAfterRun plans no retry after a final error, which stays a failure [J31]", () => {
+  const state = { ...FRESH, attempt: 2, retryAt: 2_000_000, failures: 2 };
+  const end = { type: "failed", final: true } as const;
   const plan = decideAfterRun(state, end, circumstances());
-  assert.equal(plan.failure, "final");
-  assert.equal(plan.state, FRESH);
-  assert.equal(plan.rescheduleAt, 1_000_010);
+  assert.deepEqual(plan, {
+    state: {
+      ...state,
+      retryAt: -Infinity,
+      failures: 3,
+      failingSince: 1_000_000,
+      ruledOut: true,
+    },
+    timerAt: 37_000_000,
+    timerCause: "interval",
+    rescheduleAt: undefined,
+    holdUntil: 1_000_400,
+    failure: "final",
+    alarm: false,
+  });
+});
+
+test("decideAfterRun runs a failing object when onError says, at least 100 ms later", () => {
+  const state = { ...FRESH, failures: 5 };
+  for (
+    const [delay, hold] of [[10, 100], [1_000, 1_000], [60_000, 3_200]] as const
+  ) {
+    const end = { type: "failed", final: true, delay } as const;
+    const plan = decideAfterRun(state, end, circumstances());
+    assert.equal(plan.rescheduleAt, 1_000_000 + delay);
+    assert.equal(plan.holdUntil, 1_000_000 + hold);
+    assert.equal(plan.state.failures, 6);
+    assert.equal(plan.state.ruledOut, false);
+  }
+});
+
+test("decideAfterRun alarms of failures that onError plans for as of retried ones", () => {
+  const cases = [
+    [exponentialBackoff({ jitter: 0 }), 10],
+    [exponentialBackoff(JOSDK_RETRY), 6],
+    [noRetry, 1],
+  ] as const;
+  for (const [retry, first] of cases) {
+    for (const delay of [undefined, 1_000]) {
+      const end = { type: "failed", final: true, delay } as const;
+      let state: RunState = FRESH;
+      const alarms: number[] = [];
+      for (let failure = 1; failure <= 12; failure++) {
+        const plan = decideAfterRun(state, end, circumstances({ retry }));
+        if (plan.alarm) alarms.push(failure);
+        state = plan.state;
+      }
+      assert.deepEqual(alarms, [first]);
+    }
+  }
 });
 
 test("decideAfterRun cancels all timers when the finalizer is removed [J19]", () => {
@@ -332,5 +379,6 @@ test("willRetry is true for a planned retry or a waiting event", () => {
   const endless = { retry: noRetry, maxInterval: Infinity };
   assert.equal(retried(failed, endless), false);
   assert.equal(retried({ type: "failed", final: true }), false);
+  assert.equal(retried({ type: "failed", final: true, delay: 0 }), true);
   assert.equal(retried({ type: "done" }), false);
 });

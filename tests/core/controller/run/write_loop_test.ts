@@ -75,7 +75,7 @@ test("WriteLoopDetector counts from the start after a write that changed nothing
       sent: "2",
       object,
     };
-    const known = { id: "a", before, now: 0 };
+    const known = { id: "a", before, now: 0, waited: 0 };
     return detector.observe({ ...known, after: after as never })?.times;
   };
   const loops = [true, true, true, true, false, true, true, true, true, true];
@@ -97,6 +97,7 @@ function pauses(
       id: "a",
       before: undefined,
       now: write * every,
+      waited: 0,
       after: created as never,
     });
     if (loop !== undefined) assert.deepEqual(loop.fields, []);
@@ -198,6 +199,7 @@ test("WriteLoopDetector takes an object that is created again for another", () =
         metadata: { name: "a", uid: before, resourceVersion: `${++version}` },
       },
       now: 0,
+      waited: 0,
       after: {
         uid: after,
         resourceVersion: `${++version}`,
@@ -260,6 +262,7 @@ function observing({ keepsChanges = false } = {}) {
     const run = {
       key,
       pause,
+      waited: 0,
       wroteAt: undefined as number | undefined,
       wrote(one: object) {
         recorded.push(one);
@@ -397,4 +400,69 @@ test("WriteObserver lists the writes of a run, with their changes on request", (
       { ...apply, kind: OTHER, key: "default/b", changes: undefined },
     ]);
   }
+});
+
+/** Numbers of writes to an object until a loop of so many objects is seen. */
+function writesUntilSeen(
+  { objects, pass, others = 0 }: {
+    readonly objects: number;
+    /** Time of one write to each object, in milliseconds. */
+    readonly pass: number;
+    /** Number of objects that are written once a pass, each time differently. */
+    readonly others?: number;
+  },
+): number {
+  const detector = new WriteLoopDetector();
+  for (let write = 1; write <= 20; write++) {
+    for (let i = 0; i < objects + others; i++) {
+      const after = { uid: `${i}`, resourceVersion: `${write}` };
+      const found = detector.observe({
+        id: `default/object-${i}`,
+        before: {
+          metadata: {
+            name: `${i}`,
+            uid: `${i}`,
+            resourceVersion: `${write - 1}`,
+          },
+        },
+        now: write * pass,
+        waited: Math.max(0, pass - 1_000),
+        after: {
+          ...after,
+          sent: i < objects ? "same" : `${write}`,
+          object: { metadata: {}, spec: {} },
+        } as never,
+      });
+      if (found !== undefined) return write;
+    }
+  }
+  return Infinity;
+}
+
+test("WriteLoopDetector sees a loop over any number of objects within 20 writes", () => {
+  for (const objects of [1_000, 4_500, 30_000]) {
+    assert.ok(writesUntilSeen({ objects, pass: 1_000 }) <= 20, `${objects}`);
+  }
+  const few = { objects: 1_000, others: 30_000, pass: 1_000 };
+  assert.ok(writesUntilSeen(few) <= 20, "a loop among other writes");
+});
+
+test("WriteLoopDetector does not count the wait in the queue as a pause", () => {
+  assert.equal(writesUntilSeen({ objects: 1, pass: 600_000 }), 5);
+});
+
+test("FieldFightDetector sees a fight over any number of objects", () => {
+  const detector = new FieldFightDetector("ours");
+  const fights: FieldFight[] = [];
+  for (let write = 0; write < 8; write++) {
+    for (let i = 0; i < 6_000; i++) {
+      const found = detector.observe(`default/object-${i}`, {
+        before: { metadata: {}, status: { phase: "Theirs" } },
+        after: { statusJson: '{"phase":"Ours"}' },
+        live: undefined,
+      } as never);
+      if (found) fights.push(found);
+    }
+  }
+  assert.ok(fights.length > 0);
 });

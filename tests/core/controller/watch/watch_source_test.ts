@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { KeepCallbacks } from "../../../../core/cache/informer/multi_namespace_informer.ts";
 import { type Kind, untyped } from "../../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../../core/api/object.ts";
 import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
@@ -63,9 +64,9 @@ function started(
     readByIndex: () => Promise.resolve(answers.indexed),
     open: called("open"),
     attach: called("attach"),
-    keep(names: readonly string[], left: (key: string) => void) {
+    keep(names: readonly string[], { onLeft }: KeepCallbacks) {
       calls.push(`keep ${names}`);
-      left("default/part");
+      onLeft?.("default/part", -1);
       return Promise.resolve();
     },
     read: () => answers.read(),

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import process from "node:process";
+import { test } from "node:test";
+import { fc } from "../../support/property.ts";
+import { PlaceTimes } from "../../../core/queue/place_times.ts";
+
+test("PlaceTimes equals a map of the times of its places", () => {
+  const place = fc.constantFrom(0, 1, 17, 4_095, 4_096, 9_000, 2 ** 40);
+  const step = fc.record({
+    name: fc.constantFrom("wait", "delay", "clear", "move", "take", "due"),
+    place,
+    to: place,
+    time: fc.integer({ min: 1, max: 20 }),
+  });
+  fc.assert(fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+    const times = new PlaceTimes();
+    const model = new Map<number, number | "waits">();
+    for (const [now, { name, place, to, time }] of steps.entries()) {
+      switch (name) {
+        case "wait":
+          times.wait(place, now);
+          model.set(place, "waits");
+          break;
+        case "delay":
+          times.delay(place, time);
+          model.set(place, time);
+          break;
+        case "clear":
+          times.clear(place);
+          model.delete(place);
+          break;
+        case "move": {
+          if (place === to) break;
+          const moved = model.get(place);
+          const known = model.get(to);
+          times.move(place, to, now);
+          model.delete(place);
+          if (
+            moved === "waits" ||
+            (moved !== undefined && known !== "waits" &&
+              moved < (known ?? Infinity))
+          ) model.set(to, moved);
+          break;
+        }
+        case "take":
+          if (times.waiting > 0) {
+            const taken = times.take();
+            assert.equal(model.get(taken.place), "waits");
+            assert.ok(taken.since <= now);
+            model.delete(taken.place);
+          }
+          break;
+        case "due": {
+          const due = times.takeDue(time, 2);
+          const expected = [...model].filter(([, at]) =>
+            at !== "waits" && at <= time
+          );
+          assert.equal(due.length, Math.min(2, expected.length));
+          for (const place of due) {
+            assert.ok(expected.some(([known]) => known === place));
+            model.delete(place);
+          }
+        }
+      }
+      const values = [...model.values()];
+      const dues = values.filter((value) => value !== "waits");
+      assert.equal(times.delayed, dues.length);
+      assert.equal(times.waiting, values.length - dues.length);
+      assert.ok(times.earliest <= Math.min(...dues));
+      for (const [place, value] of model) {
+        assert.equal(times.isWaiting(place), value === "waits");
+      }
+    }
+    times.reset();
+    assert.deepEqual([times.waiting, times.delayed, times.earliest], [
+      0,
+      0,
+      Infinity,
+    ]);
+  }));
+});
+
+test("PlaceTimes takes each waiting place once a round, while others begin to wait", () => {
+  const times = new PlaceTimes();
+  for (let place = 0; place < 10_000; place++) times.wait(place, 0);
+  const taken = new Set<number>();
+  for (let turn = 0; turn < 20_000 && taken.size < 10_000; turn++) {
+    const { place } = times.take();
+    taken.add(place);
+    // The first ones wait again and again.
+    if (place < 100) times.wait(place, 1);
+  }
+  assert.equal(taken.size, 10_000);
+});
+
+test("PlaceTimes holds eight bytes a place, and frees what is not used", () => {
+  const times = new PlaceTimes();
+  const { arrayBuffers } = process.memoryUsage();
+  const held = () => process.memoryUsage().arrayBuffers - arrayBuffers;
+  for (let place = 0; place < 1_000_000; place++) times.delay(place, 1 + place);
+  if (arrayBuffers > 0) assert.ok(held() < 17_000_000, `${held()} bytes`);
+  const due = times.takeDue(1_000_000, 2_000_000);
+  assert.equal(due.length, 1_000_000);
+  assert.equal(times.earliest, Infinity);
+});
