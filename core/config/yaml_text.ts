@@ -54,8 +54,9 @@ export async function parseYaml(
       stringKeys: true,
       lineCounter,
     });
-  } catch {
-    throw fail("too many levels");
+  } catch (error) {
+    // The parser is recursive; what else it throws has another cause.
+    throw error instanceof RangeError ? fail("too many levels") : error;
   }
   const [fault] = document.errors;
   if (fault !== undefined) throw fail(fault.code, fault.pos[0], fault.message);

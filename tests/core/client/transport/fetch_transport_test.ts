@@ -5,6 +5,7 @@ import { FetchTransport } from "../../../../core/client/transport/fetch_transpor
 import { Client } from "../../../../core/client/client.ts";
 import { ConfigMap } from "../../../../core/kinds/mod.ts";
 import { inTime } from "../../../support/in_time.ts";
+import { startTlsServer } from "../../../support/tls_server.ts";
 import { get, text } from "../../../support/transport_case.ts";
 
 const SERVER = "http://cluster.example:8080/prefix";
@@ -198,7 +199,10 @@ test("A client with a fetch refuses what only sockets have", async () => {
       message: new RegExp(`must not have "${name}"$`),
     });
   }
-  const credentials = { certificate: "certificate", key: "key" };
+  const { clients: { jane }, stop } = await startTlsServer();
+  await stop();
+  const { certificate, key: privateKey } = jane;
+  const credentials = { certificate, key: privateKey };
   const client = new Client({ server: SERVER, credentials }, options);
   const key = { namespace: "a", name: "b" };
   await assert.rejects(
