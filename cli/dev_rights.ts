@@ -13,7 +13,7 @@ import {
   type RbacManifest,
 } from "../testing/rbac.ts";
 import { Namespace } from "../core/kinds/core_v1.ts";
-import type { OperatorHandle } from "../core/operator/development.ts";
+import type { OperatorHandle } from "../core/client/host.ts";
 import { neededVerbs, readRequests } from "../testing/request_record.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import { managedKinds, operatorManifests } from "./operator_manifests.ts";

@@ -14,10 +14,7 @@ import { systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
 import { installCrd } from "../core/crd/install_crd.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
-import type {
-  Development,
-  OperatorHandle,
-} from "../core/operator/development.ts";
+import type { OperatorHandle, OperatorHooks } from "../core/client/host.ts";
 import {
   logsUnawaited,
   unawaitedRequest,
@@ -117,7 +114,7 @@ interface RunDeps extends DevRun {
 
 async function runOperators(
   load: (
-    options: Omit<Development, "operatorMade">,
+    options: Omit<OperatorHooks, "made">,
   ) => Promise<OperatorModule>,
   deps: RunDeps,
 ): Promise<number | undefined> {
@@ -138,7 +135,7 @@ async function runOperators(
   const loading = load({
     runs: true,
     logger,
-    async operatorStarting(operator) {
+    async starting(operator) {
       starting.push(operator);
       const kinds = operator.controllers.flatMap((controller) => [
         controller.kind,
@@ -166,7 +163,7 @@ async function runOperators(
         await client.close();
       }
     },
-    operatorStarted(operator) {
+    started(operator) {
       started.add(operator);
       if (started.size === 1) void greet(operator, deps);
     },
@@ -209,6 +206,7 @@ async function runOperators(
     const done = ended.then(() => 0);
     return await Promise.race([done, ran, deps.failed]);
   } finally {
+    module.release();
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
     await link.close();

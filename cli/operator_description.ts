@@ -1,5 +1,5 @@
 import { isResolved, type Kind, type ResolvedKind } from "../core/api/kind.ts";
-import type { OperatorHandle } from "../core/operator/development.ts";
+import type { OperatorHandle } from "../core/client/host.ts";
 import { hasStatus } from "../testing/operator_access.ts";
 
 /** Facts about an operator that tools need; plain data. */

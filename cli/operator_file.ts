@@ -2,10 +2,7 @@ import type { Kind } from "../core/api/kind.ts";
 import { crdManifest } from "../core/crd/crd_manifest.ts";
 import type { CrdManifest } from "../core/crd/crd_object.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
-import {
-  type OperatorHandle,
-  setDevelopment,
-} from "../core/operator/development.ts";
+import type { OperatorHandle } from "../core/client/host.ts";
 import { silentLogger } from "../core/logger.ts";
 import { UsageError } from "./command.ts";
 import { runAsMain } from "./main_process.ts";
@@ -60,11 +57,11 @@ async function describeImported(
   file: string,
   options: DescribeOptions,
 ): Promise<FileDescription> {
+  const module = await loadOperatorModule(file, { runs: false });
   try {
-    const module = await loadOperatorModule(file, { runs: false });
     return await describeModule(module, options);
   } finally {
-    setDevelopment(undefined);
+    module.release();
   }
 }
 

@@ -4,10 +4,10 @@ import process from "node:process";
 import { setTimeout } from "node:timers";
 import { pathToFileURL } from "node:url";
 import {
-  type Development,
   type OperatorHandle,
-  setDevelopment,
-} from "../core/operator/development.ts";
+  type OperatorHooks,
+  replaceHost,
+} from "../core/client/host.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
 import {
   exportedOperators,
@@ -34,6 +34,8 @@ export interface OperatorModule {
   readonly exports: Promise<Exports>;
   /** Whether the file is the main module of this process. */
   readonly isMain: boolean;
+  /** Ends the observation of new operators. */
+  release(): void;
 }
 
 /** Options for the description of an operator file. */
@@ -80,26 +82,27 @@ async function modulesBeside(path: string): Promise<readonly string[]> {
 }
 
 /**
- * Imports an operator file and collects the operators that it creates. The
- * process stays in development mode afterwards, since a file may create
- * operators at any time.
+ * Imports an operator file and collects the operators that it creates, until it
+ * is released, since a file may create operators at any time.
  *
  * @throws {UsageError} If the file does not exist or is not a module.
  */
 export async function loadOperatorModule(
   file: string,
-  options: Omit<Development, "operatorMade">,
+  options: Omit<OperatorHooks, "made">,
 ): Promise<OperatorModule> {
   const path = await findOperatorFile(file);
   const operators: OperatorHandle[] = [];
-  setDevelopment({
-    ...options,
-    operatorMade: (operator) => void operators.push(operator),
+  const release = replaceHost({
+    operators: {
+      ...options,
+      made: (operator) => void operators.push(operator),
+    },
   });
   const exports = importModule(path).catch((error) => {
     throw loadError(file, error);
   });
-  return { file, operators, exports, isMain: false };
+  return { file, operators, exports, isMain: false, release };
 }
 
 /**
@@ -108,26 +111,29 @@ export async function loadOperatorModule(
  */
 export function loadMainModule(
   file: string,
-  options: Omit<Development, "operatorMade">,
+  options: Omit<OperatorHooks, "made">,
 ): OperatorModule {
   const operators: OperatorHandle[] = [];
-  const exports = new Promise<Exports>((resolve, reject) => {
-    // The module is in the loader's cache then: an import before it began would
-    // take its place as the main module.
-    const begun = () => void importModule(file).then(resolve, reject);
-    process.once("beforeExit", begun);
-    // A file whose timers keep the process alive may only export a function.
-    setTimeout(begun, MAIN_BEGUN_MS).unref();
-    setDevelopment({
+  const loaded = Promise.withResolvers<Exports>();
+  // The module is in the loader's cache then: an import before it began would
+  // take its place as the main module.
+  const begun = () =>
+    void importModule(file).then(loaded.resolve, loaded.reject);
+  process.once("beforeExit", begun);
+  // A file whose timers keep the process alive may only export a function.
+  setTimeout(begun, MAIN_BEGUN_MS).unref();
+  const release = replaceHost({
+    operators: {
       ...options,
-      operatorMade(operator) {
+      made(operator) {
         operators.push(operator);
         setImmediate(begun);
       },
-    });
+    },
   });
+  const { promise: exports } = loaded;
   exports.catch(() => {}); // Reported where it is awaited.
-  return { file, operators, exports, isMain: true };
+  return { file, operators, exports, isMain: true, release };
 }
 
 async function importModule(path: string): Promise<Exports> {
@@ -171,7 +177,7 @@ function loadError(file: string, error: unknown): unknown {
  * @throws {UsageError} If the export does not exist or is not an operator.
  */
 export async function selectOperators(
-  module: OperatorModule,
+  module: Omit<OperatorModule, "release">,
   name: string | undefined,
   options: OperatorOptions,
 ): Promise<FoundOperators> {

@@ -171,7 +171,7 @@ export {
   type Metrics,
   noMetrics,
 } from "./metrics.ts";
-export type { OperatorHandle } from "./operator/development.ts";
+export type { OperatorHandle } from "./client/host.ts";
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
 export * from "./operator/operator.ts";

@@ -2,7 +2,7 @@ import { builtIn, isBuiltIn, type Kind } from "../core/api/kind.ts";
 import { CRD_KIND } from "../core/crd/crd_object.ts";
 import type { AccessVerb, KindAccess } from "./rbac.ts";
 import { isDefinedKind } from "../core/crd/kind_definition.ts";
-import type { OperatorHandle } from "../core/operator/development.ts";
+import type { OperatorHandle } from "../core/client/host.ts";
 import { Lease, LEASE_VERBS } from "../core/operator/lease_lock.ts";
 
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];

@@ -35,7 +35,7 @@ import { ActingTransport } from "./acting_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import type { PolicyRule } from "../core/kinds/rbac_v1.ts";
 import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
-import type { OperatorHandle } from "../core/operator/development.ts";
+import type { OperatorHandle } from "../core/client/host.ts";
 import { operatorAccess } from "./operator_access.ts";
 import type { DefinedKind } from "../core/crd/kind_definition.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";

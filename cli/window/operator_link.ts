@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { parseKey } from "../../core/api/object_key.ts";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
-import type { OperatorHandle } from "../../core/operator/development.ts";
+import type { OperatorHandle } from "../../core/client/host.ts";
 import { writeSecretFile } from "../serving.ts";
 import {
   jsonAnswer,

@@ -1,8 +1,7 @@
-import { hostname } from "node:os";
 import { builtIn } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
-import { simulatedWorld } from "../client/simulated_world.ts";
+import { host } from "../client/host.ts";
 import { type Clock, deadline } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
@@ -122,7 +121,8 @@ export class Coordination {
 
   #elect(settings: LeaderElectionSettings): LeaderElection {
     const { controllers } = this.#deps;
-    const identity = settings.identity ?? `${hostName()}_${randomSuffix()}`;
+    const identity = settings.identity ??
+      `${host().hostname()}_${randomSuffix()}`;
     const lease = this.#leaseDeps(settings, identity);
     return new LeaderElection({
       ...lease,
@@ -141,7 +141,9 @@ export class Coordination {
     const { controllers } = this.#deps;
     // A replica that was killed and starts again under its name is another member:
     // its earlier runs are only over for certain when their Lease has expired.
-    const identity = `${settings.identity ?? hostName()}-${randomSuffix()}`
+    const identity = `${
+      settings.identity ?? host().hostname()
+    }-${randomSuffix()}`
       .toLowerCase();
     const lease = this.#leaseDeps(settings, identity);
     return new Sharding({
@@ -177,10 +179,6 @@ export class Coordination {
       log: log.with({ lease: `${namespace}/${name}` }),
     };
   }
-}
-
-function hostName(): string {
-  return simulatedWorld()?.host ?? hostname();
 }
 
 function randomSuffix(): string {

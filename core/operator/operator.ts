@@ -12,14 +12,13 @@
  *
  * @module
  */
-import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
-import { simulatedWorld } from "../client/simulated_world.ts";
+import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
 import {
@@ -42,7 +41,6 @@ import {
   startController,
 } from "./controller_start.ts";
 import { Coordination } from "./coordination.ts";
-import { development, type OperatorHandle } from "./development.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
@@ -160,7 +158,7 @@ export class Operator {
    * valid; the error names it.
    */
   constructor(options: OperatorOptions = {}) {
-    const tool = development();
+    const tool = host().operators;
     this.#settings = operatorSettings(
       configuredOperator(options),
       tool?.logger,
@@ -178,7 +176,7 @@ export class Operator {
       why: (object) => this.why(object),
       inspect: () => this.inspect(),
     });
-    tool?.operatorMade(this);
+    tool?.made(this);
   }
 
   /** Controllers of the operator, for tools. */
@@ -266,7 +264,7 @@ export class Operator {
    * are stopped then.
    */
   async start(): Promise<void> {
-    if (development()?.runs === false) return;
+    if (host().operators?.runs === false) return;
     if (this.#state === "stopping") await this.#stopping;
     try {
       await (this.#starting ??= this.#start());
@@ -283,7 +281,7 @@ export class Operator {
    * signal ends the grace period.
    */
   async run(): Promise<void> {
-    if (development()?.runs === false) return;
+    if (host().operators?.runs === false) return;
     const removeListener = onStopSignal((signal, count) => {
       this.#settings.logger.info("Stopping", { because: signal });
       if (count > 1) this.#hurry.abort();
@@ -299,7 +297,7 @@ export class Operator {
         if (error !== this.#ending.signal.reason) throw error;
       }).then(() => stopped);
       // The end of a simulated world must not leave this promise pending.
-      await Promise.race([started, simulatedWorld()?.ended ?? started]);
+      await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
       removeLog();
@@ -386,12 +384,12 @@ export class Operator {
     checkControllerNames([...this.#controllers.keys()], config);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
-    const isServed = probes !== undefined && simulatedWorld() === undefined;
+    const isServed = probes !== undefined && host().servesProbes;
     if (isServed) await this.#serveProbes(probes);
     const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(
-      Promise.resolve(development()?.operatorStarting?.(this)),
+      Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
@@ -404,7 +402,7 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
-    development()?.operatorStarted?.(this);
+    host().operators?.started?.(this);
   }
 
   async #serveProbes(settings: ProbeSettings): Promise<void> {
@@ -413,7 +411,7 @@ export class Operator {
     } catch (error) {
       // In development another program may have the port.
       const { code } = Object((error as Error).cause);
-      if (development() === undefined || code !== "EADDRINUSE") throw error;
+      if (host().operators === undefined || code !== "EADDRINUSE") throw error;
       await this.#probes.start({ ...settings, port: 0 });
       this.#settings.logger.warn(
         "The port of the probes is in use: they are served on another",
@@ -503,9 +501,9 @@ export class Operator {
       log: logger,
       shard,
       mayRun: () => coordination.mayRun,
-      instance: simulatedWorld()?.host ?? hostname(),
+      instance: host().hostname(),
       currentNamespace: base.namespace,
-      isDeveloped: development() !== undefined,
+      isDeveloped: host().operators !== undefined,
     };
     return this.#deps;
   }

@@ -1,5 +1,5 @@
 import { nearestName, typeText } from "../../core/api/options.ts";
-import type { OperatorHandle } from "../../core/operator/development.ts";
+import type { OperatorHandle } from "../../core/client/host.ts";
 
 export type Exports = Readonly<Record<string, unknown>>;
 

@@ -18,10 +18,10 @@ import { kindFromCrd } from "../kind_from_crd.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import { silentLogger } from "../../core/logger.ts";
 import {
-  development,
+  host,
   type OperatorHandle,
-  setDevelopment,
-} from "../../core/operator/development.ts";
+  replaceHost,
+} from "../../core/client/host.ts";
 import { exportedOperators, type Exports } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
@@ -183,12 +183,13 @@ async function describe(
   readonly operators: readonly Partial<OperatorHandle>[];
   readonly exports: Exports;
 }> {
-  const before = development();
   const made: OperatorHandle[] = [];
-  setDevelopment({
-    runs: false,
-    logger: silentLogger,
-    operatorMade: (operator) => void made.push(operator),
+  const restoreHost = replaceHost({
+    operators: {
+      runs: false,
+      logger: silentLogger,
+      made: (operator) => void made.push(operator),
+    },
   });
   const restoreFetch = replaceFetch(externals);
   try {
@@ -208,7 +209,7 @@ async function describe(
     );
   } finally {
     restoreFetch();
-    setDevelopment(before);
+    restoreHost();
   }
 }
 
@@ -220,19 +221,19 @@ async function loadFile(
     readonly name: string | undefined;
   },
 ): Promise<StartedOperator | undefined> {
-  const tool = development();
+  const { operators: tool } = host();
   const begun = Promise.withResolvers<undefined>();
   const started = new Set<OperatorHandle>();
-  if (tool !== undefined) {
-    setDevelopment({
+  const restoreHost = tool && replaceHost({
+    operators: {
       ...tool,
-      operatorStarting(operator) {
+      starting(operator) {
         started.add(operator);
         begun.resolve(undefined);
         return Promise.resolve();
       },
-    });
-  }
+    },
+  });
   // A file that awaits `operator.run()` is evaluated when the operator has ended.
   const evaluated = importFresh(file);
   evaluated.catch(() => {}); // A killed process may fail later.
@@ -251,6 +252,6 @@ async function loadFile(
       },
     };
   } finally {
-    setDevelopment(tool);
+    restoreHost?.();
   }
 }

@@ -7,18 +7,13 @@ import {
 } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
-import { setSimulatedWorld } from "../../core/client/simulated_world.ts";
+import { type OperatorHandle, replaceHost } from "../../core/client/host.ts";
 import { modulesLoaded, nextTurn } from "../../core/clock.ts";
 import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
 import type { PodSpec } from "../../core/kinds/core_v1.ts";
 import { leveledLogger, type Logger } from "../../core/logger.ts";
-import {
-  development,
-  type OperatorHandle,
-  setDevelopment,
-} from "../../core/operator/development.ts";
 import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
 import { ApiServer, storeOf } from "../../apiserver/server.ts";
@@ -327,25 +322,22 @@ export class World {
     const current = () => this.#current;
     const clock = () => current()?.clock ?? this.#outside;
     const random = () => (current()?.random ?? this.#random).next();
-    const host = "operator-0";
-    const before = development();
-    setSimulatedWorld({
-      transport: () => {
+    const restoreHost = replaceHost({
+      openTransport: () => {
         const { transport } = current() ?? {};
         if (transport !== undefined) return transport;
         throw new Error("Cannot connect: no operator runs in this world");
       },
-      get clock() {
-        return clock();
-      },
+      clock,
       random,
-      host,
+      hostname: () => "operator-0",
+      servesProbes: false,
       ended: this.#ended.promise,
-    });
-    setDevelopment({
-      runs: true,
-      logger: this.#logger(),
-      operatorMade: (operator) => void current()?.made.push(operator),
+      operators: {
+        runs: true,
+        logger: this.#logger(),
+        made: (operator) => void current()?.made.push(operator),
+      },
     });
     const rejected = (error: unknown) => this.#rejected(error);
     const { exit } = process;
@@ -368,8 +360,7 @@ export class World {
       },
       () => process.off("unhandledRejection", rejected),
       () => process.off("uncaughtException", rejected),
-      () => setDevelopment(before),
-      () => setSimulatedWorld(undefined),
+      restoreHost,
       replaceHttp(),
       replaceGlobals({
         clock,

@@ -15,7 +15,7 @@ import {
 import { Deployment } from "../../core/kinds/apps_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
-import { setDevelopment } from "../../core/operator/development.ts";
+import { replaceHost } from "../../core/client/host.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { generatedObjects } from "../../testing/check/workload.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
@@ -27,14 +27,16 @@ const folder = temporaryFolder();
 const { fetch } = globalThis;
 
 // The operators have no client of their own, as those of users.
-setDevelopment({ runs: true, logger: silentLogger, operatorMade() {} });
+const restoreHost = replaceHost({
+  operators: { runs: true, logger: silentLogger, made() {} },
+});
 // The client of Deno and Bun uses fetch, too.
 globalThis.fetch = (input, init) =>
   new URL(input instanceof Request ? input.url : input).hostname === "127.0.0.1"
     ? fetch(input, init)
     : Promise.reject(new TypeError("fetch failed"));
 after(() => {
-  setDevelopment(undefined);
+  restoreHost();
   globalThis.fetch = fetch;
 });
 

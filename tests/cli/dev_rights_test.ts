@@ -13,7 +13,7 @@ import {
 } from "../../cli/dev_rights.ts";
 import { Namespace } from "../../core/kinds/core_v1.ts";
 import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
-import type { OperatorHandle } from "../../core/operator/development.ts";
+import type { OperatorHandle } from "../../core/client/host.ts";
 import { readRequests, RequestRecord } from "../../testing/request_record.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";

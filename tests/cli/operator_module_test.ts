@@ -10,11 +10,7 @@ import {
   loadOperatorModule,
   selectOperators,
 } from "../../cli/operator_module.ts";
-import {
-  development,
-  type OperatorHandle,
-  setDevelopment,
-} from "../../core/operator/development.ts";
+import { host, type OperatorHandle } from "../../core/client/host.ts";
 import { exportsText } from "../../testing/check/exported_operators.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
@@ -22,10 +18,11 @@ const fixture = (name: string) =>
   fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
 async function exportsOf(file: string): Promise<unknown> {
+  const module = await loadOperatorModule(file, { runs: false });
   try {
-    return await (await loadOperatorModule(file, { runs: false })).exports;
+    return await module.exports;
   } finally {
-    setDevelopment(undefined);
+    module.release();
   }
 }
 
@@ -199,12 +196,12 @@ test("loadOperatorModule names the Node version that runs TypeScript", {
   );
 });
 
-test("describeFile ends the development mode", async () => {
+test("describeFile leaves the host as it was", async () => {
   await describeFile(fixture("kinds.ts"), {
     export: undefined,
     operators: false,
   });
-  assert.equal(development(), undefined);
+  assert.equal(host().operators, undefined);
 });
 
 test("exportsText names five exports, and counts the others", () => {

@@ -9,7 +9,7 @@ import {
   serveLink,
 } from "../../../cli/window/operator_link.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import type { OperatorHandle } from "../../../core/operator/development.ts";
+import type { OperatorHandle } from "../../../core/client/host.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 test("LatestLines finds the lines about an object, and not about another", () => {
