@@ -23,11 +23,16 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Folders of the packages that are published to npm. */
-export const PACKAGES: readonly string[] = [".", "packages/create-operator"];
+export const PACKAGES: readonly string[] = [
+  ".",
+  "dev",
+  "packages/create-operator",
+];
 
 /** Files whose `version` is that of the release. */
 export const VERSIONED: readonly string[] = [
   "deno.json",
+  "dev/deno.json",
   ...PACKAGES.map((folder) => join(folder, "package.json")),
 ];
 

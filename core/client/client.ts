@@ -109,7 +109,7 @@ const DEFAULT_PAGE_SIZE = 500;
  *
  * @example Create and read an object
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { Client } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *

@@ -7,8 +7,8 @@
  * behind; a stop ends runs, watches, timers and sockets in order; a replica
  * that does not lead, or lost its lease, starts no run and writes nothing.
  *
- * The folder may import every other folder of core but kinds; apart from
- * sources, workflows and cli nothing imports it.
+ * The folder may import every other folder of core but kinds; of the package only
+ * sources and workflows import it.
  *
  * @module
  */
@@ -296,7 +296,7 @@ export class Operator {
         // A stop during the start is an end like any other.
         if (error !== this.#ending.signal.reason) throw error;
       }).then(() => stopped);
-      // The end of a simulated world must not leave this promise pending.
+      // The end of a simulation must not leave this promise pending.
       await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();

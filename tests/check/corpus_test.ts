@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Kind } from "../../core/api/kind.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
@@ -17,7 +17,7 @@ import { silentLogger } from "../../core/logger.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { replaceHost } from "../../core/client/host.ts";
 import type { Operator } from "../../core/operator/operator.ts";
-import { generatedObjects } from "../../testing/check/workload.ts";
+import { generatedObjects } from "../../dev/testing/check/workload.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 import { corpus, type Member } from "./corpus/corpus.ts";

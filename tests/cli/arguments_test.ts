@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readArguments } from "../../cli/arguments.ts";
-import type { Command } from "../../cli/command.ts";
-import { UsageError } from "../../cli/command.ts";
+import { readArguments } from "../../dev/cli/arguments.ts";
+import type { Command } from "../../dev/cli/command.ts";
+import { UsageError } from "../../dev/cli/command.ts";
 
 const SERVE: Command = {
   name: "serve",

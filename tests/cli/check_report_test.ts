@@ -4,8 +4,8 @@ import {
   checkedText,
   progressText,
   testFileText,
-} from "../../cli/check_command.ts";
-import type { CheckReport } from "../../testing/check_options.ts";
+} from "../../dev/cli/check_command.ts";
+import type { CheckReport } from "../../dev/testing/check_options.ts";
 
 type Finding = CheckReport["findings"][number];
 type Coverage = CheckReport["coverage"];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rewriteInitializers } from "../../../apiserver/admission/object_initializers.ts";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import { rewriteInitializers } from "../../../dev/apiserver/admission/object_initializers.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
-import { setCrdDefaults } from "../../../apiserver/crd/crd_lifecycle.ts";
+import { loadCel } from "../../../dev/apiserver/crd/cel/cel_library.ts";
+import { setCrdDefaults } from "../../../dev/apiserver/crd/crd_lifecycle.ts";
 import {
   createCauses,
   updateCauses,
-} from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+} from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";
 
 interface RecordedDefinition {

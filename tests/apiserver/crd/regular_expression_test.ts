@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { goRegExp } from "../../../apiserver/crd/schema/regular_expression.ts";
+import { goRegExp } from "../../../dev/apiserver/crd/schema/regular_expression.ts";
 
 const FLAGS: readonly (readonly [
   pattern: string,

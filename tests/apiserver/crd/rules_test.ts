@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { baseEnvironment } from "../../../apiserver/crd/cel/cel_environment.ts";
-import { compile } from "../../../apiserver/crd/cel/rule_compiler.ts";
+import { baseEnvironment } from "../../../dev/apiserver/crd/cel/cel_environment.ts";
+import { compile } from "../../../dev/apiserver/crd/cel/rule_compiler.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
-import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
+import { Correlation } from "../../../dev/apiserver/crd/schema/correlation.ts";
+import { loadCel } from "../../../dev/apiserver/crd/cel/cel_library.ts";
 import {
   compileRules,
   type RuleValidator,
-} from "../../../apiserver/crd/cel/rule_validator.ts";
+} from "../../../dev/apiserver/crd/cel/rule_validator.ts";
 import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";

@@ -6,7 +6,7 @@
 import { readdir } from "node:fs/promises";
 import { replaceHost } from "../../../core/client/host.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import type { CorpusEntry } from "./entry.ts";
 
 /** Operator of the corpus. */

@@ -16,7 +16,7 @@ import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
 import { replaceHost } from "../../../core/client/host.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { inTime } from "../../support/in_time.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import {
   type Script,

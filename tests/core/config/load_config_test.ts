@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { createAuthority } from "../../../apiserver/certificates.ts";
+import { createAuthority } from "../../../dev/apiserver/certificates.ts";
 import { credentialSource } from "../../../core/config/cluster_config.ts";
 import {
   configFromText,
   loadCluster,
   loadConfig,
 } from "../../../core/config/load_config.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import {
   AUTHORITY,

@@ -7,7 +7,7 @@ import { Client } from "../../../core/client/client.ts";
 import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { abortable } from "../../../core/signals.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   checkLeaseTimes,
   LEADER_ELECTION_OPTIONS,

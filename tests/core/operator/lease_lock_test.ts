@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { type Lease, LeaseLock } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
 const NAME = { namespace: "default", name: "lock" };

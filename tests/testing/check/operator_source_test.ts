@@ -12,7 +12,7 @@ import {
   isDefinitionOf,
   operatorSource,
   shownPath,
-} from "../../../testing/check/operator_source.ts";
+} from "../../../dev/testing/check/operator_source.ts";
 
 test("shownPath gives a path that a shell reads as one word", () => {
   const here = process.cwd();

@@ -7,7 +7,7 @@ import {
   OpenRequests,
 } from "../../../../core/client/transport/transport.ts";
 import { textOf } from "../../../../core/client/transport/chunk_queue.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
 
