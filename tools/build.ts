@@ -121,7 +121,7 @@ function build(name: string): void {
   run(
     "esbuild",
     ...outputs,
-    ...["--minify-whitespace", "--minify-syntax", "--line-limit=100"],
+    ...["--minify-whitespace", "--minify-syntax", "--line-limit=250"],
     ...[`--outbase=${dist}`, "--allow-overwrite"],
     ...options,
   );
