@@ -32,6 +32,7 @@ export const PACKAGES: readonly string[] = [
 /** Files whose `version` is that of the release. */
 export const VERSIONED: readonly string[] = [
   "deno.json",
+  "deno.docs.json",
   "dev/deno.json",
   ...PACKAGES.map((folder) => join(folder, "package.json")),
 ];
