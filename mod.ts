@@ -4,13 +4,14 @@
  * This entry point exports the API for authors of operators. Parts for library
  * authors are in other entry points:
  *
- * - `./core`: client, informers, queue, controllers and the operator
+ * - `./client`: client, configuration and informers, without controllers
+ * - `./core`: the same, with controllers, queue and the operator
  * - `./sources`: event sources besides the primary kind
  * - `./workflows`: dependents, workflows, apply sets, conditions, phases
  * - `./kinds`: typed descriptors of the built-in kinds
  * - `./crd`: custom kinds and CustomResourceDefinitions
- * - `./apiserver`, `./testing`: the embedded API server, and the test kit
- * - `./cli`: the command line
+ *
+ * `@coracle/dev` has the test kit, the embedded API server and the command line.
  *
  * ## One reconciliation, step by step
  *

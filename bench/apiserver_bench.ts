@@ -1,5 +1,5 @@
 import process from "node:process";
-import { ApiServer } from "../apiserver/server.ts";
+import { ApiServer } from "../dev/apiserver/server.ts";
 import {
   type Bench,
   type Measure,

@@ -1,5 +1,5 @@
 import { SchedulingQueue } from "../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../testing/virtual_clock.ts";
+import { VirtualClock } from "../dev/testing/virtual_clock.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { runRival } from "./support/built_rivals.ts";
 import { loadRival } from "./support/rival.ts";

@@ -1,4 +1,4 @@
-import { ApiServer } from "../apiserver/server.ts";
+import { ApiServer } from "../dev/apiserver/server.ts";
 import { Client } from "../core/client/client.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
 import { installCrd } from "../core/crd/install_crd.ts";

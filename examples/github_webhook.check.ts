@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/github_webhook.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 import process from "node:process";
 
 process.env["WEBHOOK_SECRET"] = "secret";

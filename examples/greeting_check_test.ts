@@ -1,4 +1,4 @@
-import { checkOperator } from "@coracle/operator/testing";
+import { checkOperator } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

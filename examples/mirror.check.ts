@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/mirror.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

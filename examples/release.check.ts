@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/release.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 
 const options: Partial<CheckOptions> = {
   // Attempts and revisions are counted, so they tell how often it was deployed.

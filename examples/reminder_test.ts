@@ -4,7 +4,7 @@ import {
   type OperatorOptions,
   patchStatus,
 } from "@coracle/operator";
-import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";

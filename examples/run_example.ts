@@ -7,7 +7,7 @@
  */
 
 import type { Client } from "@coracle/operator";
-import { ApiServer } from "@coracle/operator/apiserver";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

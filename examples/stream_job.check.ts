@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/stream_job.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 import { JobManager } from "./job_manager.ts";
 
 const manager = new JobManager({ now: () => Date.now() });

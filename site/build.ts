@@ -69,11 +69,20 @@ function run(folder: string, command: string, args: readonly string[]): string {
 }
 
 function entryPoints(): readonly EntryPoint[] {
-  const { exports } = JSON.parse(read("deno.json")) as {
-    exports: Readonly<Record<string, string>>;
-  };
-  return Object.entries(exports).map(([name, path]) => {
-    const file = path.slice(2);
+  const packages = [".", "dev"].flatMap((folder) => {
+    const { name, exports } = JSON.parse(read(join(folder, "deno.json"))) as {
+      name: string;
+      exports: Readonly<Record<string, string>>;
+    };
+    return Object.entries(exports).map(([entry, path]) => ({
+      specifier: name + entry.slice(1),
+      file: join(folder, path),
+    }));
+  });
+  const shown = packages.filter(({ specifier }) =>
+    specifier !== "@coracle/operator/internal"
+  );
+  return shown.map(({ specifier, file }) => {
     // Places are given from the root of the project.
     const root = new URL("..", import.meta.url).href;
     const json = run(PROJECT, "deno", ["doc", "--json", file])
@@ -84,7 +93,7 @@ function entryPoints(): readonly EntryPoint[] {
       symbols: [];
     }[];
     return {
-      specifier: `@coracle/operator${name.slice(1)}`,
+      specifier,
       file,
       doc: module?.module_doc?.doc ?? "",
       symbols: module?.symbols ?? [],

@@ -50,7 +50,7 @@ const ASSERTION_REGEXP =
 
 /** Name of the folder of an entry point. */
 function slugOf(specifier: string): string {
-  return specifier.replace("@coracle/operator", "").slice(1) || "operator";
+  return specifier.replace(/^@coracle\/(?:operator\/)?/, "").replace("/", "-");
 }
 
 /** Writes the reference. */

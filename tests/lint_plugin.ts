@@ -31,8 +31,7 @@ interface Rule {
   create(context: RuleContext): Record<string, (node: Node) => void>;
 }
 
-const SHIPPED_REGEXP =
-  /^(?:mod\.ts|(?:core|sources|workflows|apiserver|testing|cli)\/.*)$/;
+const SHIPPED_REGEXP = /^(?:mod\.ts|(?:core|sources|workflows|dev)\/.*)$/;
 const ERROR_CLASS_REGEXP = /^(?:Error|TypeError|RangeError|SyntaxError)$/;
 const MESSAGE_REGEXP = /^(?:Cannot|\0)[^]*[^.]$/;
 /** A received value that is described instead of shown. */

@@ -93,13 +93,14 @@ const IN_ONE_PROCESS = ["--test", "--test-isolation=none"];
 /** Entry points whose every field has a doc; fields of built-in kinds need none. */
 const ENTRY_POINTS: readonly string[] = [
   "mod.ts",
+  "core/client/mod.ts",
   "core/mod.ts",
   "sources/mod.ts",
   "workflows/mod.ts",
   "core/crd/mod.ts",
-  "apiserver/mod.ts",
-  "testing/mod.ts",
-  "cli/mod.ts",
+  "dev/mod.ts",
+  "dev/apiserver/mod.ts",
+  "dev/cli/mod.ts",
 ];
 
 const TESTS = "{tests,examples}/**/*_test.ts";
@@ -130,8 +131,7 @@ const BY_RUNTIME: readonly string[] = [
   "tests/testing/check/{check_operator,crash,fresh_modules,http,operator_source,replaced_modules,runtimes,world_clock,world_globals,world_http,world}_test.ts",
   "tests/check/{corpus,invariants}_test.ts",
 ];
-const SHIPPED =
-  "{mod.ts,{core,sources,workflows,apiserver,testing,cli}/**/*.ts}";
+const SHIPPED = "{mod.ts,{core,sources,workflows,dev}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
 /** Tests with Helm and actionlint, which are built from their Go modules. */
 const DEPLOY = "tests/deploy/**/*_test.ts";

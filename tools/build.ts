@@ -1,21 +1,24 @@
 /**
- * Builds `dist` from the sources: `npm run build`.
+ * Builds `dist` of the packages from their sources: `npm run build`, or
+ * `npm run build -- operator` and `npm run build -- dev` one of them.
  *
- * The compiler writes declarations file by file; those that no entry point needs
- * are removed. The code of all entry points is bundled, with what several of them
- * share in chunks: a program that imports one loads a few dozen files instead of
- * hundreds, in a third of the time. What the sources import dynamically stays a
- * file of its own, loaded when needed.
+ * The compiler writes declarations file by file; those that an entry point needs
+ * are copied. The code of all entry points of a package is bundled, with what
+ * several of them share in chunks: a program that imports one loads a few dozen
+ * files instead of hundreds, in a third of the time. What the sources import
+ * dynamically stays a file of its own, loaded when needed. The development package
+ * imports the operator package by its names, so that a process has one copy of it.
  *
- * Dependencies in CommonJS are imported by names such as `#yaml`, which
- * package.json resolves to the package, and for bundlers (condition `module`) to a
- * copy in `dist/vendor` that is an ES module: bundlers turn `require` of a built-in
- * module into an error at run time where there is no `require`.
+ * Dependencies of the operator in CommonJS are imported by names such as `#yaml`,
+ * which package.json resolves to the package, and for bundlers (condition `module`)
+ * to a copy in `dist/vendor` that is an ES module: bundlers turn `require` of a
+ * built-in module into an error at run time where there is no `require`.
  *
  * @module
  */
 import { execFileSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -31,9 +34,21 @@ import { fileURLToPath } from "node:url";
 /** The part of package.json that says what there is to build. */
 interface Package {
   readonly exports: Readonly<Record<string, { readonly default: string }>>;
-  readonly bin: Readonly<Record<string, string>>;
-  readonly imports: Readonly<Record<string, { readonly default: string }>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly imports?: Readonly<Record<string, { readonly default: string }>>;
 }
+
+/** Folders of the packages by their short names. */
+const FOLDERS: Readonly<Record<string, string>> = { operator: ".", dev: "dev" };
+
+/** Modules that are loaded by their paths, in processes of the command line. */
+const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  dev: [
+    "./dist/cli/main_file.js",
+    "./dist/cli/check_worker.js",
+    "./dist/cli/envtest/etcd.js",
+  ],
+};
 
 /** Exports of the copied dependencies. */
 const VENDORED: Readonly<Record<string, string>> = {
@@ -42,94 +57,105 @@ const VENDORED: Readonly<Record<string, string>> = {
   "#yaml": `export * from "yaml";`,
 };
 
+/** Where the compiler writes the declarations of all sources. */
+const DECLARATIONS = ".cache/declarations";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(root);
+
+const names = process.argv.slice(2);
+for (const name of names) {
+  if (name in FOLDERS) continue;
+  const known = Object.keys(FOLDERS).join(" or ");
+  process.stderr.write(
+    `Cannot build: a package is ${known}: received ${name}\n`,
+  );
+  process.exit(2);
+}
+rmSync(DECLARATIONS, { recursive: true, force: true });
+run(
+  "npm",
+  ...["run", "--silent", "tsc", "--", "--noCheck", "--emitDeclarationOnly"],
+  ...["--rootDir", ".", "--outDir", DECLARATIONS],
+);
+for (const name of names.length > 0 ? names : Object.keys(FOLDERS)) build(name);
 
 function run(command: string, ...args: readonly string[]): void {
   const shell = process.platform === "win32";
   execFileSync(command, args, { stdio: "inherit", shell });
 }
 
-/** The source that `package.json` wants to have as a built file. */
-function sourceOf(built: string): string {
-  return built.replace("./dist/", "").replace(/\.js$/, ".ts");
+/** Builds one package. */
+function build(name: string): void {
+  const folder = FOLDERS[name] ?? name;
+  const { exports, bin = {}, imports = {} } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  ) as Package;
+  // The sources that package.json and the command line want as built files.
+  const entryPoints = [
+    ...Object.values(exports).map((paths) => paths.default),
+    ...Object.values(bin),
+    ...PROGRAMS[name] ?? [],
+  ].map((built) => built.replace("./dist/", "").replace(/\.js$/, ".ts"));
+  const dist = join(folder, "dist");
+  rmSync(dist, { recursive: true, force: true });
+  copyDeclarations(folder, entryPoints);
+  const options = [
+    "--target=node22",
+    `--outdir=${dist}`,
+    "--log-level=warning",
+  ];
+  run(
+    "esbuild",
+    ...entryPoints.map((entry) => join(folder, entry)),
+    ...["--bundle", "--splitting", "--format=esm", "--platform=node"],
+    ...["--packages=external", `--outbase=${folder}`],
+    "--chunk-names=chunks/[name]-[hash]",
+    ...options,
+  );
+  const outputs = globSync(`${dist}/**/*.js`);
+  for (const file of outputs) {
+    writeFileSync(file, linked(readFileSync(file, "utf8"), imports));
+  }
+  // Without indentation the package is smaller by a fifth; names and lines stay for
+  // stack traces.
+  run(
+    "esbuild",
+    ...outputs,
+    ...["--minify-whitespace", "--minify-syntax", "--line-limit=250"],
+    ...[`--outbase=${dist}`, "--allow-overwrite"],
+    ...options,
+  );
+  for (const dependency of Object.keys(imports)) vendor(dependency);
 }
 
-const { exports, bin, imports } = JSON.parse(
-  readFileSync("package.json", "utf8"),
-) as Package;
-const entryPoints = [
-  ...Object.values(exports).map((paths) => paths.default),
-  ...Object.values(bin),
-  // Loaded by their paths, in processes that the command line starts.
-  "./dist/cli/main_file.js",
-  "./dist/cli/check_worker.js",
-  "./dist/cli/envtest/etcd.js",
-].map(sourceOf);
-
-rmSync("dist", { recursive: true, force: true });
-run(
-  "npm",
-  ...["run", "--silent", "tsc", "--", "--noCheck", "--emitDeclarationOnly"],
-  ...["--rootDir", ".", "--outDir", "dist"],
-);
-removeUnneededDeclarations();
-run(
-  "esbuild",
-  ...entryPoints,
-  "--bundle",
-  "--splitting",
-  "--format=esm",
-  "--packages=external",
-  "--platform=node",
-  "--target=node22",
-  "--outdir=dist",
-  "--outbase=.",
-  "--chunk-names=chunks/[name]-[hash]",
-  "--log-level=warning",
-);
-const outputs = globSync("dist/**/*.js");
-for (const file of outputs) {
-  writeFileSync(file, linked(readFileSync(file, "utf8")));
-}
-// Without indentation the package is smaller by an eighth; names and lines stay
-// for stack traces.
-run(
-  "esbuild",
-  ...outputs,
-  "--minify-whitespace",
-  "--line-limit=100",
-  "--target=node22",
-  "--outdir=dist",
-  "--outbase=dist",
-  "--allow-overwrite",
-  "--log-level=warning",
-);
-for (const [name, entry] of Object.entries(VENDORED)) vendor(name, entry);
-
-/** Removes the declarations that those of the entry points do not import. */
-function removeUnneededDeclarations(): void {
-  const needed = new Set<string>();
-  const visit = (file: string): void => {
-    if (needed.has(file) || !existsSync(file)) return;
-    needed.add(file);
+/** Copies the declarations of the entry points with those that they import. */
+function copyDeclarations(
+  folder: string,
+  entryPoints: readonly string[],
+): void {
+  const from = join(DECLARATIONS, folder);
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    const file = join(from, path);
+    if (seen.has(path) || !existsSync(file)) return;
+    seen.add(path);
+    cpSync(file, join(folder, "dist", path));
     const text = readFileSync(file, "utf8");
     for (
-      const [, path = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.[jt]s["']/g)
+      const [, other = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.[jt]s["']/g)
     ) {
-      visit(join(dirname(file), `${path}.d.ts`));
+      visit(join(dirname(path), `${other}.d.ts`));
     }
   };
-  for (const entry of entryPoints) {
-    visit(join("dist", entry.replace(/\.ts$/, ".d.ts")));
-  }
-  for (const file of globSync("dist/**/*.d.ts")) {
-    if (!needed.has(file)) rmSync(file);
-  }
+  for (const entry of entryPoints) visit(entry.replace(/\.ts$/, ".d.ts"));
 }
 
 /** Code with the names of copied dependencies, and without needless imports. */
-function linked(code: string): string {
+function linked(
+  code: string,
+  imports: NonNullable<Package["imports"]>,
+): string {
   let text = code;
   for (const [name, { default: path }] of Object.entries(imports)) {
     text = text.replaceAll(`from "${path}"`, `from "${name}"`)
@@ -140,7 +166,11 @@ function linked(code: string): string {
 }
 
 /** Writes the copy of a dependency. */
-function vendor(name: string, entry: string): void {
+function vendor(name: string): void {
+  const entry = VENDORED[name];
+  if (entry === undefined) {
+    throw new Error(`Cannot build: the exports of ${name} must be listed`);
+  }
   const file = `dist/vendor/${name.slice(1)}.js`;
   const bundle = (input: string, ...options: readonly string[]): string =>
     execFileSync("esbuild", [

@@ -1,6 +1,5 @@
 /**
- * Counts lines and files of shipped code by folder, and the sums that are
- * limited: `core`, and everything but the API server and the generated kinds.
+ * Counts lines and files of shipped code by folder and by package.
  *
  * `npm run count:lines` prints a table; `npm run count:lines -- --json` the same
  * as JSON.
@@ -34,8 +33,8 @@ function sum(within: (file: string) => boolean): Count {
 /** The folder that a file is counted with; those of core one by one. */
 function folderOf(file: string): string {
   const parts = file.split("/");
-  return parts.slice(0, parts[0] === "core" && parts.length > 2 ? 2 : 1)
-    .join("/");
+  const isSplit = /^(?:core|dev)$/.test(parts[0] ?? "") && parts.length > 2;
+  return parts.slice(0, isSplit ? 2 : 1).join("/");
 }
 
 const folders = [...new Set([...lines.keys()].map(folderOf))].toSorted();
@@ -43,11 +42,11 @@ const counts: Record<string, Count> = {
   ...Object.fromEntries(
     folders.map((folder) => [folder, sum((file) => folderOf(file) === folder)]),
   ),
-  "core (with kinds)": sum((file) => file.startsWith("core/")),
-  "shipped without apiserver and core/kinds": sum((file) =>
-    !/^(?:apiserver|core\/kinds)\//.test(file)
+  "@coracle/operator": sum((file) => !file.startsWith("dev/")),
+  "@coracle/operator without core/kinds": sum((file) =>
+    !/^(?:dev|core\/kinds)\//.test(file)
   ),
-  "shipped": sum(() => true),
+  "@coracle/dev": sum((file) => file.startsWith("dev/")),
 };
 
 if (process.argv.includes("--json")) {

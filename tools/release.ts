@@ -23,11 +23,17 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Folders of the packages that are published to npm. */
-export const PACKAGES: readonly string[] = [".", "packages/create-operator"];
+export const PACKAGES: readonly string[] = [
+  ".",
+  "dev",
+  "packages/create-operator",
+];
 
 /** Files whose `version` is that of the release. */
 export const VERSIONED: readonly string[] = [
   "deno.json",
+  "deno.docs.json",
+  "dev/deno.json",
   ...PACKAGES.map((folder) => join(folder, "package.json")),
 ];
 

@@ -1,23 +1,25 @@
 /**
- * The source files that are shipped, for tools that count and sample.
+ * The source files that both packages ship, for tools that count and sample.
  *
  * @module
  */
 
 import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Shipped source files in order, from the root of the project. */
 export function shippedFiles(): readonly string[] {
-  const { publish } = JSON.parse(
-    readFileSync(join(PROJECT, "deno.json"), "utf8"),
-  ) as { readonly publish: { readonly include: readonly string[] } };
-  const patterns = publish.include.map((entry) =>
-    entry.endsWith(".ts") ? entry : `${entry}/**/*.ts`
-  );
+  const patterns = [".", "dev"].flatMap((folder) => {
+    const { publish } = JSON.parse(
+      readFileSync(join(PROJECT, folder, "deno.json"), "utf8"),
+    ) as { readonly publish: { readonly include: readonly string[] } };
+    return publish.include.map((entry) =>
+      posix.join(folder, entry.endsWith(".ts") ? entry : `${entry}/**/*.ts`)
+    );
+  });
   return globSync(patterns, { cwd: PROJECT })
     .map((file) => file.replaceAll("\\", "/")).toSorted();
 }

@@ -63,7 +63,7 @@ async function within<T>(what: string, work: Promise<T>): Promise<T> {
 
 /** Starts the embedded API server in a process of its own. */
 async function startServer(kubeconfig: string): Promise<ChildProcess> {
-  const bin = fileURLToPath(new URL("cli/bin.ts", PROJECT));
+  const bin = fileURLToPath(new URL("dev/cli/bin.ts", PROJECT));
   const server = spawn(process.execPath, [
     ...process.execArgv,
     bin,

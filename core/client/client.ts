@@ -31,7 +31,7 @@ import {
   clientSettings,
   type ClientTarget,
 } from "./client_options.ts";
-import { simulatedWorld } from "./simulated_world.ts";
+import { host } from "./host.ts";
 import { Connection, openConnection } from "./connection.ts";
 import {
   type DiscoveredResource,
@@ -109,7 +109,7 @@ const DEFAULT_PAGE_SIZE = 500;
  *
  * @example Create and read an object
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { Client } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *
@@ -195,11 +195,11 @@ export class Client {
   static async load(
     options: LoadConfigOptions & ClientOptions = {},
   ): Promise<Client> {
-    const world = simulatedWorld();
-    if (world !== undefined) {
-      const { clock = world.clock, random = world.random, logger } = options;
+    const { openTransport, ...own } = host();
+    if (openTransport !== undefined) {
+      const { clock = own.clock(), random = own.random, logger } = options;
       const { fieldManager, userAgent, retry, rateLimit, metrics } = options;
-      return new Client({ transport: world.transport() }, {
+      return new Client({ transport: openTransport() }, {
         ...{ clock, random, logger, fieldManager, userAgent },
         ...{ retry, rateLimit, metrics },
       });

@@ -34,7 +34,7 @@ import {
   readResponse,
   responseError,
 } from "./response.ts";
-import { simulatedWorld } from "./simulated_world.ts";
+import { host } from "./host.ts";
 import { ClusterTransport } from "./transport/cluster_transport.ts";
 import { WholeBody } from "./transport/chunk_queue.ts";
 import { fetchTransport, tokensOnly } from "./transport/fetch_transport.ts";
@@ -216,11 +216,11 @@ export function openConnection(
       `Cannot ${request.action}: the transport has no WebSockets`,
     );
   };
-  const world = simulatedWorld();
+  const { openTransport } = host();
   if ("transport" in target) {
     transport = target.transport;
-  } else if (world !== undefined) {
-    transport = world.transport();
+  } else if (openTransport !== undefined) {
+    transport = openTransport();
   } else {
     const { fetch } = settings;
     const source = credentialSource(target.credentials);

@@ -1,8 +1,7 @@
-import { hostname } from "node:os";
 import { builtIn } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
-import { simulatedWorld } from "../client/simulated_world.ts";
+import { host } from "../client/host.ts";
 import { type Clock, deadline } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
@@ -159,7 +158,8 @@ export class Coordination {
 
   #elect(settings: LeaderElectionSettings): LeaderElection {
     const { controllers } = this.#deps;
-    const identity = settings.identity ?? `${hostName()}_${randomSuffix()}`;
+    const identity = settings.identity ??
+      `${host().hostname()}_${randomSuffix()}`;
     const lease = this.#leaseDeps(settings, identity);
     return new LeaderElection({
       ...lease,
@@ -178,9 +178,9 @@ export class Coordination {
     const { controllers } = this.#deps;
     // A replica that was killed and starts again under its name is another member:
     // its earlier runs are only over for certain when their Lease has expired.
-    const host = hostName().slice(0, 63).replace(/[^a-z0-9]+/gi, "-")
+    const name = host().hostname().slice(0, 63).replace(/[^a-z0-9]+/gi, "-")
       .replace(/^-|-$/g, "");
-    const identity = `${settings.identity ?? host}-${randomSuffix()}`
+    const identity = `${settings.identity ?? name}-${randomSuffix()}`
       .toLowerCase();
     const lease = this.#leaseDeps(settings, identity);
     return new Sharding({
@@ -216,10 +216,6 @@ export class Coordination {
       log: log.with({ lease: `${namespace}/${name}` }),
     };
   }
-}
-
-function hostName(): string {
-  return simulatedWorld()?.host ?? hostname();
 }
 
 function randomSuffix(): string {

@@ -7,19 +7,18 @@
  * behind; a stop ends runs, watches, timers and sockets in order; a replica
  * that does not lead, or lost its lease, starts no run and writes nothing.
  *
- * The folder may import every other folder of core but kinds; apart from
- * sources, workflows and cli nothing imports it.
+ * The folder may import every other folder of core but kinds; of the package only
+ * sources and workflows import it.
  *
  * @module
  */
-import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
-import { simulatedWorld } from "../client/simulated_world.ts";
+import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
 import {
@@ -42,7 +41,6 @@ import {
   startController,
 } from "./controller_start.ts";
 import { Coordination, type LeaseHealth } from "./coordination.ts";
-import { development, type OperatorHandle } from "./development.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
@@ -167,7 +165,7 @@ export class Operator {
    * valid; the error names it.
    */
   constructor(options: OperatorOptions = {}) {
-    const tool = development();
+    const tool = host().operators;
     this.#settings = operatorSettings(
       configuredOperator(options),
       tool?.logger,
@@ -190,7 +188,7 @@ export class Operator {
       failed: (error) =>
         this.#settings.logger.error("Cannot answer a probe", { error }),
     });
-    tool?.operatorMade(this);
+    tool?.made(this);
   }
 
   /** Controllers of the operator, for tools. */
@@ -278,7 +276,7 @@ export class Operator {
    * are stopped then.
    */
   async start(): Promise<void> {
-    if (development()?.runs === false) return;
+    if (host().operators?.runs === false) return;
     if (this.#state === "stopping") await this.#stopping;
     try {
       await (this.#starting ??= this.#start());
@@ -295,7 +293,7 @@ export class Operator {
    * signal ends the grace period.
    */
   async run(): Promise<void> {
-    if (development()?.runs === false) return;
+    if (host().operators?.runs === false) return;
     const removeListener = onStopSignal((signal, count) => {
       this.#settings.logger.info("Stopping", { because: signal });
       if (count > 1) this.#hurry.abort();
@@ -310,8 +308,8 @@ export class Operator {
         // A stop during the start is an end like any other.
         if (error !== this.#ending.signal.reason) throw error;
       }).then(() => stopped);
-      // The end of a simulated world must not leave this promise pending.
-      await Promise.race([started, simulatedWorld()?.ended ?? started]);
+      // The end of a simulation must not leave this promise pending.
+      await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
       removeLog();
@@ -403,12 +401,12 @@ export class Operator {
     checkControllerNames([...this.#controllers.keys()], config);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
-    const isServed = probes !== undefined && simulatedWorld() === undefined;
+    const isServed = probes !== undefined && host().servesProbes;
     if (isServed) await this.#serveProbes(probes);
     const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(
-      Promise.resolve(development()?.operatorStarting?.(this)),
+      Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
@@ -421,7 +419,7 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
-    development()?.operatorStarted?.(this);
+    host().operators?.started?.(this);
   }
 
   async #serveProbes(settings: ProbeSettings): Promise<void> {
@@ -430,7 +428,7 @@ export class Operator {
     } catch (error) {
       // In development another program may have the port.
       const { code } = Object((error as Error).cause);
-      if (development() === undefined || code !== "EADDRINUSE") throw error;
+      if (host().operators === undefined || code !== "EADDRINUSE") throw error;
       await this.#probes.start({ ...settings, port: 0 });
       this.#settings.logger.warn(
         "The port of the probes is in use: they are served on another",
@@ -524,9 +522,9 @@ export class Operator {
       shard,
       mayRun: () => coordination.mayRun,
       isLeading: () => coordination.isLeading,
-      instance: simulatedWorld()?.host ?? hostname(),
+      instance: host().hostname(),
       currentNamespace: base.namespace,
-      isDeveloped: development() !== undefined,
+      isDeveloped: host().operators !== undefined,
     };
     return this.#deps;
   }

@@ -12,7 +12,7 @@ import {
   type ReconnectOptions,
 } from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
-import { simulatedWorld } from "../client/simulated_world.ts";
+import { host } from "../client/host.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {
   type Namespaces,
@@ -245,11 +245,11 @@ export function operatorSettings(
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
   checkOptions(options, OPERATOR_OPTIONS, "an operator");
-  const world = simulatedWorld();
+  const { clock, random } = host();
   const settings = resolveOptions({
     ...options,
-    clock: options.clock ?? world?.clock,
-    random: options.random ?? world?.random,
+    clock: options.clock ?? clock(),
+    random: options.random ?? random,
   }, OPERATOR_OPTIONS);
   if (settings.leaderElection && settings.sharding) {
     throw new TypeError(

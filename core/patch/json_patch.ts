@@ -1,7 +1,7 @@
 /**
  * JSON patches and merge patches, as pure functions on JSON values. Arguments are
  * never modified. Functions for servers alone, such as strategic merge patches,
- * field ownership and the merge of server-side apply, are in `apiserver/merge`.
+ * field ownership and the merge of server-side apply, are in `@coracle/dev`.
  * This folder imports only `api`.
  *
  * @module

@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/gallery/acme_issuer.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 import { AcmeServer } from "./acme_server.ts";
 
 const acme = new AcmeServer();

@@ -1,6 +1,6 @@
 import { type OperatorOptions, untyped } from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";
-import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createPrivateKey, X509Certificate } from "node:crypto";

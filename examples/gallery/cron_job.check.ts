@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/gallery/cron_job.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 
 const options: Partial<CheckOptions> = {
   // A check waits until nothing has changed for minutes, so a Job every minute

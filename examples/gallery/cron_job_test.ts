@@ -1,5 +1,5 @@
 import { type OperatorOptions, untyped } from "@coracle/operator";
-import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import { Job } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";

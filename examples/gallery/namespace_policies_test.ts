@@ -5,7 +5,7 @@ import {
   ResourceQuota,
   RoleBinding,
 } from "@coracle/operator/kinds";
-import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operator } from "./namespace_policies.ts";

@@ -1,6 +1,6 @@
 import type { OperatorOptions } from "@coracle/operator";
 import { Namespace, Secret, ServiceAccount } from "@coracle/operator/kinds";
-import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operator } from "./pull_secret.ts";

@@ -1,5 +1,5 @@
 /** Options of `coracle check examples/gallery/store_cluster.ts`. */
-import type { CheckOptions } from "@coracle/operator/testing";
+import type { CheckOptions } from "@coracle/dev";
 
 const options: Partial<CheckOptions> = {
   // No member has data that would have to go to another one.

@@ -1,6 +1,6 @@
 import { type OperatorOptions, untyped } from "@coracle/operator";
 import { StatefulSet } from "@coracle/operator/kinds";
-import { VirtualClock, withTestCluster } from "@coracle/operator/testing";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operator } from "./store_cluster.ts";

@@ -1,6 +1,6 @@
 import { defineKind } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";
-import { withTestCluster } from "@coracle/operator/testing";
+import { withTestCluster } from "@coracle/dev";
 import { KubeConfig } from "@kubernetes/client-node";
 import assert from "node:assert/strict";
 import { test } from "node:test";

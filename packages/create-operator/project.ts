@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeFolder } from "../../cli/serving.ts";
+import { makeFolder } from "../../dev/cli/serving.ts";
 import { pluralOf } from "../../core/crd/kind_names.ts";
 import root from "../../package.json" with { type: "json" };
 import type { ProjectOptions } from "./options.ts";

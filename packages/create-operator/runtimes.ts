@@ -17,7 +17,7 @@ export const COMMANDS: Readonly<
   }),
   deno: scripts("deno task", {
     install: "deno install",
-    coracle: "deno run -A npm:@coracle/operator/coracle",
+    coracle: "deno run -A npm:@coracle/dev/coracle",
   }),
   bun: scripts("bun run", {
     install: "bun install",

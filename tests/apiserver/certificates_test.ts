@@ -4,7 +4,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../apiserver/certificates.ts";
+} from "../../dev/apiserver/certificates.ts";
 
 const authority = createAuthority({ commonName: "test-authority" });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../../testing/mod.ts";
+import { VirtualClock } from "../../dev/mod.ts";
 import { TestServer } from "./support/test_server.ts";
 
 test("/metrics counts requests, durations and objects", async () => {

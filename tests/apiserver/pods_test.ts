@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PodHooks } from "../../apiserver/pods/pod_hooks.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+import type { PodHooks } from "../../dev/apiserver/pods/pod_hooks.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { textOf } from "../../core/client/transport/chunk_queue.ts";
 import { Client } from "../../core/client/client.ts";
 import { configFromText } from "../../core/config/load_config.ts";

@@ -3,13 +3,16 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { decodeTyped } from "../../apiserver/builtin/decode.ts";
-import { definitionOfKind, goType } from "../../apiserver/builtin/go_types.ts";
-import { readProtobuf } from "../../apiserver/builtin/protobuf.ts";
-import { writeProtobuf } from "../../apiserver/builtin/protobuf_writer.ts";
-import { wireForm } from "../../apiserver/builtin/protobuf_fields.ts";
-import { RESOURCES } from "../../apiserver/builtin/data/resource_table.ts";
-import type { Schema } from "../../apiserver/merge/schema.ts";
+import { decodeTyped } from "../../dev/apiserver/builtin/decode.ts";
+import {
+  definitionOfKind,
+  goType,
+} from "../../dev/apiserver/builtin/go_types.ts";
+import { readProtobuf } from "../../dev/apiserver/builtin/protobuf.ts";
+import { writeProtobuf } from "../../dev/apiserver/builtin/protobuf_writer.ts";
+import { wireForm } from "../../dev/apiserver/builtin/protobuf_fields.ts";
+import { RESOURCES } from "../../dev/apiserver/builtin/data/resource_table.ts";
+import type { Schema } from "../../dev/apiserver/merge/schema.ts";
 import { fc } from "../support/property.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 

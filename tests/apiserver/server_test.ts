@@ -7,9 +7,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
-import { ApiServer } from "../../apiserver/server.ts";
-import type { AuditEvent } from "../../apiserver/request_handler.ts";
-import { readJournal } from "../../apiserver/storage/file_journal.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
+import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
+import { readJournal } from "../../dev/apiserver/storage/file_journal.ts";
 
 const ConfigMap = untyped({
   group: "",
@@ -168,7 +168,7 @@ test("ApiServer loses no acknowledged write when it is killed", async () => {
   const data = join(folder, "data");
   try {
     const module = new URL(
-      "../../apiserver/server.ts",
+      "../../dev/apiserver/server.ts",
       import.meta.url,
     );
     const child = spawn(process.execPath, [

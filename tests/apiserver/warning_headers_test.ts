@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { warningHeaders } from "../../apiserver/warning_headers.ts";
+import { warningHeaders } from "../../dev/apiserver/warning_headers.ts";
 
 test("warnings are sent once each, without control characters", () => {
   assert.deepEqual(warningHeaders(["a\n", "", 'say "b"', "a\n"]), [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Kind } from "../../core/api/kind.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
@@ -15,9 +15,9 @@ import {
 import { Deployment } from "../../core/kinds/apps_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
-import { setDevelopment } from "../../core/operator/development.ts";
+import { replaceHost } from "../../core/client/host.ts";
 import type { Operator } from "../../core/operator/operator.ts";
-import { generatedObjects } from "../../testing/check/workload.ts";
+import { generatedObjects } from "../../dev/testing/check/workload.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 import { corpus, type Member } from "./corpus/corpus.ts";
@@ -27,14 +27,16 @@ const folder = temporaryFolder();
 const { fetch } = globalThis;
 
 // The operators have no client of their own, as those of users.
-setDevelopment({ runs: true, logger: silentLogger, operatorMade() {} });
+const restoreHost = replaceHost({
+  operators: { runs: true, logger: silentLogger, made() {} },
+});
 // The client of Deno and Bun uses fetch, too.
 globalThis.fetch = (input, init) =>
   new URL(input instanceof Request ? input.url : input).hostname === "127.0.0.1"
     ? fetch(input, init)
     : Promise.reject(new TypeError("fetch failed"));
 after(() => {
-  setDevelopment(undefined);
+  restoreHost();
   globalThis.fetch = fetch;
 });
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readArguments } from "../../cli/arguments.ts";
-import { type Command, flagsOf, UsageError } from "../../cli/command.ts";
-import { COMMANDS as LISTED } from "../../cli/commands.ts";
+import { readArguments } from "../../dev/cli/arguments.ts";
+import { type Command, flagsOf, UsageError } from "../../dev/cli/command.ts";
+import { COMMANDS as LISTED } from "../../dev/cli/commands.ts";
 
 const SERVE: Command = {
   name: "serve",

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { checkCommand } from "../../cli/check_command.ts";
-import type { Terminal } from "../../cli/command.ts";
-import { runCommandLine } from "../../cli/main.ts";
+import { checkCommand } from "../../dev/cli/check_command.ts";
+import type { Terminal } from "../../dev/cli/command.ts";
+import { runCommandLine } from "../../dev/cli/main.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { kindFromCrd } from "../../testing/kind_from_crd.ts";
-import type { CheckReport } from "../../testing/check_options.ts";
+import { kindFromCrd } from "../../dev/testing/kind_from_crd.ts";
+import type { CheckReport } from "../../dev/testing/check_options.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const TEXT = { type: "string" } as const;
@@ -69,7 +69,7 @@ test("coracle check names the write at which a crash loses what was kept", async
   const test = readFileSync(written, "utf8");
   for (
     const line of [
-      'import { checkOperator } from "@coracle/operator/testing";',
+      'import { checkOperator } from "@coracle/dev";',
       'import assert from "node:assert/strict";',
       'import { test } from "node:test";',
     ]

@@ -4,9 +4,9 @@ import {
   checkedText,
   progressText,
   testFileText,
-} from "../../cli/check_command.ts";
-import { printableTerminal } from "../../cli/printable.ts";
-import type { CheckReport } from "../../testing/check_options.ts";
+} from "../../dev/cli/check_command.ts";
+import { printableTerminal } from "../../dev/cli/printable.ts";
+import type { CheckReport } from "../../dev/testing/check_options.ts";
 
 type Finding = CheckReport["findings"][number];
 type Coverage = CheckReport["coverage"];

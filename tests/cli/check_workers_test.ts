@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { startCheckWorkers } from "../../cli/check_workers.ts";
+import { startCheckWorkers } from "../../dev/cli/check_workers.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const JOB = {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
-import type { Terminal } from "../../cli/command.ts";
-import { crdCommand } from "../../cli/crd_command.ts";
-import { runCommandLine } from "../../cli/main.ts";
+import type { Terminal } from "../../dev/cli/command.ts";
+import { crdCommand } from "../../dev/cli/crd_command.ts";
+import { runCommandLine } from "../../dev/cli/main.ts";
 import { runCommand } from "../support/child_process.ts";
 import { coracle } from "../support/program.ts";
 

@@ -20,11 +20,11 @@ import { loadConfig } from "../../core/config/load_config.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { Pod } from "../../core/kinds/core_v1.ts";
 import { ClusterRole } from "../../core/kinds/rbac_v1.ts";
-import { runCommandLine } from "../../cli/main.ts";
-import { linkFileOf } from "../../cli/serving.ts";
+import { runCommandLine } from "../../dev/cli/main.ts";
+import { linkFileOf } from "../../dev/cli/serving.ts";
 import { PROJECT } from "../support/child_process.ts";
 import { coracle, Program, RUNTIME } from "../support/program.ts";
-import { readRequests } from "../../testing/request_record.ts";
+import { readRequests } from "../../dev/testing/request_record.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
-import { UsageError } from "../../cli/command.ts";
-import { applyObjects, objectsOf } from "../../cli/dev_objects.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
+import { UsageError } from "../../dev/cli/command.ts";
+import { applyObjects, objectsOf } from "../../dev/cli/dev_objects.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/core_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { AuditEvent } from "../../apiserver/request_handler.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import type { DiscoveredResource } from "../../core/client/discovery.ts";
-import { recorder } from "../../cli/dev_command.ts";
+import { recorder } from "../../dev/cli/dev_command.ts";
 import {
   type DevAccount,
   grantRights,
   missingRights,
   userOf,
-} from "../../cli/dev_rights.ts";
+} from "../../dev/cli/dev_rights.ts";
 import { Namespace } from "../../core/kinds/core_v1.ts";
 import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
-import type { OperatorHandle } from "../../core/operator/development.ts";
-import { readRequests, RequestRecord } from "../../testing/request_record.ts";
+import type { OperatorHandle } from "../../core/client/host.ts";
+import {
+  readRequests,
+  RequestRecord,
+} from "../../dev/testing/request_record.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readUsers, serverIdentity } from "../../cli/embedded_server.ts";
+import { readUsers, serverIdentity } from "../../dev/cli/embedded_server.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 
 test("serverIdentity is created once per data file, readable only by its owner", async () => {

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
-import { helmChart } from "../../cli/helm_chart.ts";
-import { imageParts } from "../../cli/helm_values.ts";
+import { helmChart } from "../../dev/cli/helm_chart.ts";
+import { imageParts } from "../../dev/cli/helm_values.ts";
 import {
   isLoopback,
   operatorDeployment,
-} from "../../cli/operator_deployment.ts";
-import { kustomization } from "../../cli/kustomization.ts";
-import { type ManifestFile, yamlWriter } from "../../cli/manifest_output.ts";
-import type { OperatorDescription } from "../../cli/operator_description.ts";
-import type { OperatorManifestInput } from "../../cli/operator_manifests.ts";
+} from "../../dev/cli/operator_deployment.ts";
+import { kustomization } from "../../dev/cli/kustomization.ts";
+import {
+  type ManifestFile,
+  yamlWriter,
+} from "../../dev/cli/manifest_output.ts";
+import type { OperatorDescription } from "../../dev/cli/operator_description.ts";
+import type { OperatorManifestInput } from "../../dev/cli/operator_manifests.ts";
 import type { CrdManifest } from "../../core/crd/crd_object.ts";
 
 type Settings = OperatorDescription["settings"];

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { documentsOf, kindsCommand } from "../../cli/kinds_command.ts";
-import { runCommandLine } from "../../cli/main.ts";
+import { documentsOf, kindsCommand } from "../../dev/cli/kinds_command.ts";
+import { runCommandLine } from "../../dev/cli/main.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
@@ -182,7 +182,7 @@ test("coracle kinds prints the kinds of those files that have some", async () =>
 
 test("coracle kinds reads standard input as the file -", async () => {
   const { stdout } = await runCommand(
-    [process.execPath, join(PROJECT, "cli/bin.ts"), "kinds", "-"],
+    [process.execPath, join(PROJECT, "dev/cli/bin.ts"), "kinds", "-"],
     { input: readFileSync(DEFINITIONS, "utf8") },
   );
   assert.equal(stdout, (await kinds(DEFINITIONS)).out);

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { after, test } from "node:test";
-import { UsageError } from "../../cli/command.ts";
-import { mainTask, runAsMain } from "../../cli/main_process.ts";
+import { UsageError } from "../../dev/cli/command.ts";
+import { mainTask, runAsMain } from "../../dev/cli/main_process.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const VARIABLE = "CORACLE_MAIN_TASK";

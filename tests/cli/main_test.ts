@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command, Terminal } from "../../cli/command.ts";
-import { UsageError } from "../../cli/command.ts";
-import { checkNodeVersion, runCli, runCommandLine } from "../../cli/main.ts";
+import type { Command, Terminal } from "../../dev/cli/command.ts";
+import { UsageError } from "../../dev/cli/command.ts";
+import {
+  checkNodeVersion,
+  runCli,
+  runCommandLine,
+} from "../../dev/cli/main.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { VERSION } from "../../cli/version.ts";
+import { VERSION } from "../../dev/cli/version.ts";
 
 function recordingTerminal(): Terminal & { printed: string; said: string } {
   return {

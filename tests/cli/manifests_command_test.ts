@@ -3,14 +3,14 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { runCommandLine } from "../../cli/main.ts";
-import { manifestsCommand, nameOf } from "../../cli/manifests_command.ts";
+import { runCommandLine } from "../../dev/cli/main.ts";
+import { manifestsCommand, nameOf } from "../../dev/cli/manifests_command.ts";
 import {
   managedKinds,
   recordedAccess,
   recordText,
   writtenResources,
-} from "../../cli/operator_manifests.ts";
+} from "../../dev/cli/operator_manifests.ts";
 import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

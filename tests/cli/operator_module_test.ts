@@ -4,28 +4,25 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { describeFile } from "../../cli/operator_file.ts";
-import { describeOperators } from "../../cli/operator_description.ts";
+import { describeFile } from "../../dev/cli/operator_file.ts";
+import { describeOperators } from "../../dev/cli/operator_description.ts";
 import {
   loadOperatorModule,
   selectOperators,
-} from "../../cli/operator_module.ts";
-import {
-  development,
-  type OperatorHandle,
-  setDevelopment,
-} from "../../core/operator/development.ts";
-import { exportsText } from "../../testing/check/exported_operators.ts";
+} from "../../dev/cli/operator_module.ts";
+import { host, type OperatorHandle } from "../../core/client/host.ts";
+import { exportsText } from "../../dev/testing/check/exported_operators.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const fixture = (name: string) =>
   fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
 async function exportsOf(file: string): Promise<unknown> {
+  const module = await loadOperatorModule(file, { runs: false });
   try {
-    return await (await loadOperatorModule(file, { runs: false })).exports;
+    return await module.exports;
   } finally {
-    setDevelopment(undefined);
+    module.release();
   }
 }
 
@@ -199,12 +196,12 @@ test("loadOperatorModule names the Node version that runs TypeScript", {
   );
 });
 
-test("describeFile ends the development mode", async () => {
+test("describeFile leaves the host as it was", async () => {
   await describeFile(fixture("kinds.ts"), {
     export: undefined,
     operators: false,
   });
-  assert.equal(development(), undefined);
+  assert.equal(host().operators, undefined);
 });
 
 test("exportsText names five exports, and counts the others", () => {

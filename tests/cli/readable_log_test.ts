@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readableLogger } from "../../cli/readable_log.ts";
+import { readableLogger } from "../../dev/cli/readable_log.ts";
 
 function logged(
   colors: boolean,

@@ -9,7 +9,10 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { fileReplaced, losesReplacedFiles } from "../../cli/replaced_files.ts";
+import {
+  fileReplaced,
+  losesReplacedFiles,
+} from "../../dev/cli/replaced_files.ts";
 import { inTime } from "../support/in_time.ts";
 import { until } from "../support/until.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";

@@ -11,15 +11,15 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { UsageError } from "../../cli/command.ts";
-import { serveOn } from "../../cli/embedded_server.ts";
+import { UsageError } from "../../dev/cli/command.ts";
+import { serveOn } from "../../dev/cli/embedded_server.ts";
 import {
   aborted,
   makeFolder,
   portOf,
   writeOutput,
   writeSecretFile,
-} from "../../cli/serving.ts";
+} from "../../dev/cli/serving.ts";
 import { runCommand } from "../support/child_process.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 

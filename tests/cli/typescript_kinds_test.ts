@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { typescriptKinds } from "../../cli/typescript_kinds.ts";
+import { typescriptKinds } from "../../dev/cli/typescript_kinds.ts";
 import type { CrdManifest } from "../../core/crd/crd_object.ts";
 
 const text = { type: "string" };

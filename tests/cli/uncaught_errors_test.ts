@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import { uncaughtErrors } from "../../cli/dev_run.ts";
+import { uncaughtErrors } from "../../dev/cli/dev_run.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { logUnawaited } from "../../core/operator/unawaited_requests.ts";

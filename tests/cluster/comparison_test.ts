@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { realTarget } from "../transcripts/real_target.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { compareServers } from "./comparison.ts";

@@ -7,7 +7,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 
 const [kubeconfig = "", names = ""] = process.argv.slice(2);
 const controllers = names.split(",").filter(Boolean);

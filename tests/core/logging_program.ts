@@ -15,5 +15,5 @@ const timer = setInterval(() => {
   if (lostLogLines() === 0 && written < limit) return;
   if (left-- > 0) return;
   clearInterval(timer);
-  console.log(JSON.stringify({ written, lost: lostLogLines() }));
+  process.stdout.write(JSON.stringify({ written, lost: lostLogLines() }));
 }, 5);

@@ -14,7 +14,7 @@ test("Neither operator nor API server loads Node's implementation of fetch", asy
     "--input-type=module",
     "--eval",
     `await import(${of("mod.ts")});
-    const { ApiServer } = await import(${of("apiserver/mod.ts")});
+    const { ApiServer } = await import(${of("dev/apiserver/mod.ts")});
     await (await ApiServer.start()).stop();
     const loaded = process.moduleLoadList.map((name) => name.split(" ").at(-1));
     console.log(loaded.includes("https"), loaded.filter((name) => /undici/.test(name)));`,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
-import { createAuthority } from "../../apiserver/certificates.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+import { createAuthority } from "../../dev/apiserver/certificates.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { Client } from "../../core/client/client.ts";

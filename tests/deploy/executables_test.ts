@@ -7,12 +7,12 @@ import { applyCrd } from "../../core/crd/install_crd.ts";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { packageJson, projectText } from "../package/shipped_files.ts";
+import { projectText } from "../package/shipped_files.ts";
 import { chartDefinition } from "../support/chart_definition.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import {
-  type InstalledPackage,
-  installPackage,
+  type Installation,
+  installPackages,
 } from "../support/installed_package.ts";
 import { coracle, Program } from "../support/program.ts";
 import { until } from "../support/until.ts";
@@ -24,10 +24,10 @@ const DEFINITION = chartDefinition(
 const { group } = DEFINITION.spec;
 const GUIDE = projectText("docs/containers.md");
 
-let installed: InstalledPackage;
+let installed: Installation;
 
 before(async () => {
-  installed = await installPackage(Object.keys(packageJson().dependencies));
+  installed = await installPackages(".");
   for (const file of ["greeting.ts", "operator.ts"]) {
     await copyFile(join(TEMPLATE, file), join(installed.folder, file));
   }

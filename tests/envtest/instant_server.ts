@@ -8,10 +8,10 @@ import { createServer as createHttp } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import process from "node:process";
-import { ETCD_FLAGS } from "../../cli/envtest/flag_lists.ts";
-import { readKubeApiServer } from "../../cli/envtest/kube_apiserver.ts";
-import { Meeting } from "../../cli/envtest/meeting.ts";
-import { readProgramFlags } from "../../cli/envtest/program_flags.ts";
+import { ETCD_FLAGS } from "../../dev/cli/envtest/flag_lists.ts";
+import { readKubeApiServer } from "../../dev/cli/envtest/kube_apiserver.ts";
+import { Meeting } from "../../dev/cli/envtest/meeting.ts";
+import { readProgramFlags } from "../../dev/cli/envtest/program_flags.ts";
 
 const DISCOVERY_KIND = "APIGroupDiscoveryList";
 const DISCOVERY =

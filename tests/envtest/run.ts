@@ -97,8 +97,8 @@ async function writeAssets(folder: string, built: boolean): Promise<string> {
   const assets = join(folder, "assets");
   const sources = [process.execPath, "--conditions=@coracle/source"];
   const command = built
-    ? [process.execPath, join(PROJECT, "dist", "cli", "bin.js")]
-    : [...sources, join(PROJECT, "cli", "bin.ts")];
+    ? [process.execPath, join(PROJECT, "dev", "dist", "cli", "bin.js")]
+    : [...sources, join(PROJECT, "dev", "cli", "bin.ts")];
   if (built) await must([...sources, join(PROJECT, "tools", "build.ts")]);
   await must([...command, "envtest", assets]);
   return assets;
@@ -178,7 +178,7 @@ function environment(assets: string): Record<string, string> {
     CORACLE: [
       process.execPath,
       "--conditions=@coracle/source",
-      join(PROJECT, "cli", "bin.ts"),
+      join(PROJECT, "dev", "cli", "bin.ts"),
     ].join(" "),
   };
 }

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import {
   createAuthority,
   issueCertificate,
-} from "../../apiserver/certificates.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+} from "../../dev/apiserver/certificates.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
@@ -15,7 +15,7 @@ import { Lease } from "../../core/kinds/coordination_v1.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { jsonLogger, type Logger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { inTime } from "../support/in_time.ts";
 import {
   type Effect,

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { ApiServer } from "../../apiserver/server.ts";
+import type { ApiServer } from "../../dev/apiserver/server.ts";
 import type { HttpRequest } from "../../core/client/transport/transport.ts";
 
 /** Requests that a fault can hit. */

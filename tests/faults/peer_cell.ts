@@ -4,7 +4,7 @@ import {
   makeInformer,
   type V1ConfigMap,
 } from "@kubernetes/client-node";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { FaultGate } from "./fault_gate.ts";
 import { type FaultRow, OLDER } from "./fault_rows.ts";

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { Agent, request as sendHttp } from "node:http";
 import process from "node:process";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { Random } from "../soak/random.ts";
 import type { Schemas } from "./fuzzed_body.ts";

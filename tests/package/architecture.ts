@@ -1,6 +1,6 @@
 /**
- * Import rules of the source tree, for the lint rule that reports a line and for
- * the test that checks the whole graph.
+ * Import rules of the source trees of both packages, for the lint rule that reports
+ * a line and for the test that checks the whole graph.
  *
  * @module
  */
@@ -9,16 +9,6 @@ import { posix } from "node:path";
 
 const BASE: readonly string[] = ["core"];
 const API: readonly string[] = [...BASE, "core/api"];
-/** What the API server shares with an operator. */
-const SHARED: readonly string[] = [
-  ...API,
-  "core/json",
-  "core/patch",
-  "core/config",
-  "core/client",
-  "core/crd",
-  "core/kinds",
-];
 const MIDDLE: readonly string[] = [
   ...API,
   "core/json",
@@ -78,33 +68,35 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "workflows/graph",
     "workflows/kstatus",
   ],
-  "apiserver": SHARED,
-  "testing": [...SHARED, "apiserver", "core/operator"],
-  "cli": [
-    ...CORE,
-    "core/kinds",
-    "sources",
-    ...WORKFLOWS,
-    "apiserver",
-    "testing",
-  ],
+  "dev/apiserver": [],
+  "dev/testing": ["dev/apiserver"],
+  "dev/cli": ["dev/apiserver", "dev/testing"],
 };
 
 /** Entry points over several folders, and what each may export. */
 const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
-  "mod.ts": [
-    ...CORE,
-    "sources",
-    ...WORKFLOWS,
-    "core/mod.ts",
-    "sources/mod.ts",
-    "workflows/mod.ts",
-  ],
-  "core/mod.ts": CORE,
+  "mod.ts": [...CORE, "sources", ...WORKFLOWS],
+  "core/mod.ts": [...CORE, "core/client/mod.ts"],
+  "core/client/mod.ts": [...CLIENT, "core/cache"],
+  "core/internal.ts": CORE,
+  "dev/mod.ts": ["dev/apiserver", "dev/testing"],
 };
 
-/** All kinds in one place, for the command line, which looks them up by name. */
-const ALL_KINDS = "core/kinds/mod.ts";
+/** Entry points of the operator that the embedded API server may import. */
+const FOR_SERVER: readonly string[] = ["client", "crd", "internal", "kinds"]
+  .map((name) => `@coracle/operator/${name}`);
+const FOR_TOOLS: readonly string[] = [
+  ...FOR_SERVER,
+  "@coracle/operator",
+  "@coracle/operator/core",
+];
+/** Entry points that the folders of `dev` may import; others import none. */
+const MAY_IMPORT_BY_NAME: Readonly<Record<string, readonly string[]>> = {
+  "dev": FOR_TOOLS,
+  "dev/apiserver": FOR_SERVER,
+  "dev/testing": FOR_TOOLS,
+  "dev/cli": FOR_TOOLS,
+};
 
 /** Folder of {@linkcode MAY_IMPORT} that a file belongs to. */
 function folderOf(file: string): string | undefined {
@@ -116,28 +108,44 @@ function folderOf(file: string): string | undefined {
 }
 
 /**
- * Reason why a file must not import another one; undefined if it may.
+ * Reason why a file must not import another one, or an entry point of one of the
+ * packages; undefined if it may.
  *
  * @param file Path of the importing file from the root of the project.
- * @param specifier Specifier as written; only relative ones are checked.
+ * @param specifier Specifier as written; those of other packages are not checked.
  */
 export function importFault(
   file: string,
   specifier: string,
 ): string | undefined {
-  if (!specifier.startsWith(".")) return undefined;
-  const target = posix.join(posix.dirname(file), specifier);
   const entryPoint = ENTRY_POINTS[file];
   const folder = folderOf(file);
   if (entryPoint === undefined && folder === undefined) return undefined;
+  if (specifier.startsWith("@coracle/")) {
+    const allowed = MAY_IMPORT_BY_NAME[folder ?? posix.dirname(file)] ?? [];
+    return allowed.includes(specifier)
+      ? undefined
+      : refusal(file, specifier, allowed);
+  }
+  if (!specifier.startsWith(".")) return undefined;
+  const target = posix.join(posix.dirname(file), specifier);
   if (entryPoint?.includes(target)) return undefined;
-  if (folder === "cli" && target === ALL_KINDS) return undefined;
   if (posix.basename(target) === "mod.ts") {
     return `Cannot import ${target} from ${file}: a mod.ts is for users, import the file that has the name`;
   }
   const from = folderOf(target);
   const allowed = entryPoint ?? [...MAY_IMPORT[folder ?? ""] ?? [], folder];
   if (from !== undefined && allowed.includes(from)) return undefined;
-  const known = [...allowed].filter((name) => name !== undefined).join(", ");
-  return `Cannot import ${target} from ${file}: it may import only from ${known}`;
+  return refusal(file, target, allowed);
+}
+
+function refusal(
+  file: string,
+  target: string,
+  allowed: readonly (string | undefined)[],
+): string {
+  const known = allowed.filter((name) => name !== undefined).join(", ");
+  return `Cannot import ${target} from ${file}: it may import only from ${
+    known || "files of its package"
+  }`;
 }

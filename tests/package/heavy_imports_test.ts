@@ -5,8 +5,11 @@ import { runCommand } from "../support/child_process.ts";
 /** Entry points that load no other package. */
 const LIGHT = [
   "@coracle/operator",
+  "@coracle/operator/client",
   "@coracle/operator/core",
+  "@coracle/operator/internal",
   "@coracle/operator/kinds",
+  "@coracle/dev/apiserver",
 ];
 
 /** Prints which installed packages a module loads when it is imported. */

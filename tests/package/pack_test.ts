@@ -8,75 +8,129 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { after, before, test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { tellWebPageStory } from "../scenarios/webpage/webpage_story.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
-import type { InstalledPackage } from "../support/installed_package.ts";
-import { installPackage } from "../support/installed_package.ts";
+import {
+  type Installation,
+  installPackages,
+} from "../support/installed_package.ts";
 import { Program, runtimeCommand } from "../support/program.ts";
-import { packageJson, shippedSources } from "./shipped_files.ts";
+import { packageJson, shippedSources, WORKSPACE } from "./shipped_files.ts";
 
-const PACKAGE = packageJson();
+const PACKAGES = WORKSPACE.map((folder) => packageJson(folder));
+const [, DEV] = PACKAGES;
 const CHUNK = /^dist\/chunks\/\w+-\w+\.js$/;
-
-let installed: InstalledPackage;
-
-before(async () => {
-  installed = await installPackage(Object.keys(PACKAGE.dependencies));
-});
-
-after(() => installed?.remove());
-
-test("The tarball contains declarations and code that entry points need", () => {
-  const { files } = installed;
-  const entryPoints = [
-    ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
-    ...Object.values(PACKAGE.bin),
+/** Modules that the command line loads by their paths. */
+const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  dev: [
     "./dist/cli/main_file.js",
     "./dist/cli/check_worker.js",
     "./dist/cli/envtest/etcd.js",
-  ].map((path) => path.replace("./", ""));
-  const expected = new Set([
-    "CHANGELOG.md",
-    "LICENSE",
-    "README.md",
-    "package.json",
-    ...entryPoints,
-    ...Object.values(PACKAGE.imports).map((paths) => paths["module"]?.slice(2)),
-  ]);
-  for (const entry of entryPoints) {
-    assert(files.includes(entry.replace(/js$/, "d.ts")), entry);
+  ],
+};
+/** Largest bytes of the tarball and of its files, and number of files. */
+const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
+  "@coracle/operator": [525_000, 2_000_000, 300],
+  "@coracle/dev": [485_000, 1_850_000, 180],
+};
+
+/** Both packages. */
+let installed: Installation;
+/** The operator package alone, as in an image. */
+let production: Installation;
+
+before(async () => {
+  installed = await installPackages(...WORKSPACE);
+  production = await installPackages(".");
+}, { timeout: 180_000 });
+
+after(async () => {
+  await installed?.remove();
+  await production?.remove();
+});
+
+test("Tarballs contain declarations and code that entry points need", () => {
+  WORKSPACE.forEach((folder, index) => {
+    const { exports, bin = {}, imports = {} } = PACKAGES[index]!;
+    const files = installed.packages[index]!.files.map(({ path }) => path);
+    const entryPoints = [
+      ...Object.values(exports).map((paths) => paths["default"] ?? ""),
+      ...Object.values(bin),
+      ...PROGRAMS[folder] ?? [],
+    ].map((path) => path.replace("./", ""));
+    const expected = new Set([
+      "LICENSE",
+      "README.md",
+      "package.json",
+      ...entryPoints,
+      ...Object.values(imports).map((paths) => paths["module"]?.slice(2)),
+    ]);
+    for (const entry of entryPoints) {
+      assert(files.includes(entry.replace(/js$/, "d.ts")), entry);
+    }
+    const declared = new Set(
+      shippedSources(folder).map((file) =>
+        join("dist", relative(folder, file)).replace(/ts$/, "d.ts")
+      ),
+    );
+    const others = files.filter((file) =>
+      !expected.delete(file) && !declared.has(file) && !CHUNK.test(file)
+    );
+    assert.deepEqual(others, []);
+    assert.deepEqual([...expected], []);
+  });
+});
+
+test("Tarballs are small", () => {
+  for (const { name, files, size, unpackedSize } of installed.packages) {
+    const [tarball, unpacked, count] = LIMITS[name]!;
+    assert(size <= tarball, `${name}: ${size} bytes`);
+    assert(unpackedSize <= unpacked, `${name}: ${unpackedSize} bytes of files`);
+    assert(files.length <= count, `${name}: ${files.length} files`);
   }
-  const declared = new Set(
-    shippedSources().map((file) => `dist/${file.replace(/ts$/, "d.ts")}`),
-  );
-  const others = files.filter((file) =>
-    !expected.delete(file) && !declared.has(file) && !CHUNK.test(file)
-  );
-  assert.deepEqual(others, []);
-  assert.deepEqual([...expected], []);
 });
 
-test("The tarball is small", () => {
-  const { files, size, unpackedSize } = installed;
-  assert(size <= 1_200_000, `${size} bytes`);
-  assert(unpackedSize <= 4_000_000, `${unpackedSize} bytes of files`);
-  assert(files.length <= 1000, `${files.length} files`);
-});
-
-test("npm runs no script of the package when it is installed", () => {
+test("npm runs no script of a package when it is installed", () => {
   const installing = ["preinstall", "install", "postinstall", "prepare"];
-  assert.deepEqual(
-    Object.keys(PACKAGE.scripts).filter((name) => installing.includes(name)),
-    [],
-  );
+  for (const { scripts } of PACKAGES) {
+    assert.deepEqual(
+      Object.keys(scripts).filter((name) => installing.includes(name)),
+      [],
+    );
+  }
 });
 
-test("esbuild bundles the package without a warning", async () => {
-  const { folder, env } = installed;
+test("The operator package alone refuses CEL and says what to install", async () => {
+  const { folder, env } = production;
+  const code = `
+    import { celRules } from "@coracle/operator/workflows";
+    await celRules([{ group: "a.dev", current: "true" }]).catch(({ message }) =>
+      console.log(message));
+  `;
+  await writeFile(join(folder, "cel.mjs"), code);
+  for (const runtime of ["node", "deno", "bun"] as const) {
+    const command = [...runtimeCommand(runtime), "cel.mjs"];
+    const { stdout, stderr } = await runCommand(command, { cwd: folder, env });
+    assert.match(
+      stdout,
+      /must be installed: run "npm install @marc\S+ce/,
+      stderr,
+    );
+  }
+  const bundling = await runCommand([
+    "esbuild",
+    ...["cel.mjs", "--bundle", "--format=esm", "--platform=node"],
+    ...["--outfile=bundle/cel.mjs", "--log-level=warning"],
+  ], { cwd: folder, env });
+  assert.deepEqual([bundling.code, bundling.stderr], [0, ""]);
+});
+
+test("esbuild bundles the operator without a warning", async () => {
+  const { folder, env } = production;
   await copyFile(
     join(PROJECT, "examples/webpage.ts"),
     join(folder, "webpage.ts"),
@@ -103,7 +157,7 @@ test("The installed command runs", async () => {
     env: installed.env,
   });
   assert.equal(code, 0);
-  assert.equal(stdout, `coracle ${PACKAGE.version}\n`);
+  assert.equal(stdout, `coracle ${DEV?.version}\n`);
 });
 
 test("The installed command runs a file as the main module", async () => {
@@ -142,14 +196,14 @@ test("A consumer's compiler finds the types of every entry point", async () => {
   assert.equal(code, 0, stdout);
 });
 
-test("The example runs as it is and as a bundle on each runtime", async () => {
-  const { folder, env } = installed;
-  const kubeconfig = join(folder, "kubeconfig");
-  const bin = join(folder, "node_modules", ".bin", "coracle");
+test("The example runs without the development package, and as a bundle", async () => {
+  const { folder, env } = production;
+  const kubeconfig = join(installed.folder, "kubeconfig");
+  const bin = join(installed.folder, "node_modules", ".bin", "coracle");
   const cwd = folder;
   const server = new Program(
     [bin, "apiserver", "--port=0", `--kubeconfig=${kubeconfig}`, "--simulate"],
-    { cwd, env },
+    { cwd: installed.folder, env },
   );
   try {
     await server.says(/Serving on https:/);
@@ -193,8 +247,8 @@ test("The example runs as it is and as a bundle on each runtime", async () => {
 });
 
 test("Every entry point loads on each runtime", async () => {
-  const specifiers = Object.keys(PACKAGE.exports).map((entry) =>
-    PACKAGE.name + entry.slice(1)
+  const specifiers = PACKAGES.flatMap(({ name, exports }) =>
+    Object.keys(exports).map((entry) => name + entry.slice(1))
   );
   const script = `await Promise.all([${
     specifiers.map((name) => `import(${JSON.stringify(name)})`).join(", ")
@@ -211,5 +265,22 @@ test("Every entry point loads on each runtime", async () => {
     });
     assert.equal(code, 0, `${command[0]}: ${stderr}`);
     assert.equal(stdout, "loaded\n");
+  }
+});
+
+test("Both packages share one copy of the operator on each runtime", async () => {
+  const { folder, env } = installed;
+  const code = `
+    import { ApiServer } from "@coracle/dev/apiserver";
+    import { Client } from "@coracle/operator";
+    const server = await ApiServer.start({ port: false });
+    console.log(server.client instanceof Client);
+    await server.stop();
+  `;
+  await writeFile(join(folder, "copies.mjs"), code);
+  for (const runtime of ["node", "deno", "bun"] as const) {
+    const command = [...runtimeCommand(runtime), "copies.mjs"];
+    const { stdout, stderr } = await runCommand(command, { cwd: folder, env });
+    assert.equal(stdout, "true\n", stderr);
   }
 });

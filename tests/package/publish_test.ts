@@ -4,14 +4,14 @@ import { runCommand } from "../support/child_process.ts";
 
 /** Imports of the user's operator file, whose path is computed. */
 const USER_FILES = [
-  /cli\/operator_module\.ts:\d+:\d+/,
-  /testing\/check\/fresh_modules\.ts:\d+:\d+/,
+  /dev\/cli\/operator_module\.ts:\d+:\d+/,
+  /dev\/testing\/check\/fresh_modules\.ts:\d+:\d+/,
 ];
 
 /** It checks the types of all that is published. */
 const CHECK_LIMIT_MS = 180_000;
 
-test("JSR accepts the package in a dry run", {
+test("JSR accepts the packages in a dry run", {
   timeout: CHECK_LIMIT_MS + 5_000,
 }, async () => {
   const { code, stdout, stderr } = await runCommand([

@@ -3,7 +3,12 @@ import { existsSync, globSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { test } from "node:test";
 import { PROJECT } from "../support/child_process.ts";
-import { packageJson, projectText, updating } from "./shipped_files.ts";
+import {
+  packageJson,
+  projectText,
+  updating,
+  WORKSPACE,
+} from "./shipped_files.ts";
 
 const QUOTED_REGEXP = /^```\w+ ignore from=(\S+)\n([^]*?)^```$/gm;
 const EMBEDDED_REGEXP = /^```(\w+(?: ignore)?) file=(\S+)\n([^]*?)^```$/gm;
@@ -88,8 +93,12 @@ test("README and guides name only existing scripts", () => {
 
 test("README names every entry point", () => {
   const readme = projectText("README.md");
-  for (const entry of Object.keys(packageJson().exports)) {
-    assert(readme.includes(`\`@coracle/operator${entry.slice(1)}\``), entry);
+  for (const folder of WORKSPACE) {
+    const { name, exports } = packageJson(folder);
+    for (const entry of Object.keys(exports)) {
+      if (entry === "./internal") continue;
+      assert(readme.includes(`\`${name}${entry.slice(1)}\``), name + entry);
+    }
   }
 });
 
@@ -122,7 +131,7 @@ test("Every guide is linked in the index of its folder or of all guides", () => 
 });
 
 test("ARCHITECTURE names only existing files", () => {
-  const files = globSync("{core,sources,workflows,apiserver,testing,cli}/**", {
+  const files = globSync("{core,sources,workflows,dev}/**", {
     cwd: PROJECT,
   }).map((path) => `/${path.replaceAll("\\", "/")}`);
   const names = projectText("ARCHITECTURE.md").matchAll(/`([\w./-]+\.ts)`/g);

@@ -12,7 +12,12 @@ import {
 } from "../../tools/release.ts";
 import { runCommand } from "../support/child_process.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
-import { denoJson, packageJson, projectText } from "./shipped_files.ts";
+import {
+  denoJson,
+  packageJson,
+  projectText,
+  WORKSPACE,
+} from "./shipped_files.ts";
 
 const CHANGELOG =
   "# Changelog\n\n## 1.2.0\n\n- New.\n\n## 1.1.0 (2026-01-02)\n\n### Fixed\n\n- Old.\n";
@@ -50,6 +55,10 @@ test("All packages have the same version and license", () => {
   }
 });
 
+test("Both packages ship the license", () => {
+  assert.equal(projectText("dev/LICENSE"), projectText("LICENSE"));
+});
+
 test("A release that is not prepared is refused and writes nothing", async () => {
   const folder = join(temporaryFolder(), "release");
   const { code, stderr } = await runCommand(
@@ -61,13 +70,17 @@ test("A release that is not prepared is refused and writes nothing", async () =>
 });
 
 test("Entry points have what the JSR score asks for", () => {
-  const { description } = JSON.parse(projectText("package.json"));
-  assert(description.length <= 250, `${description.length} characters`);
-  assert(denoJson().publish.include.includes("README.md"));
-  assert.match(projectText("README.md"), /^```ts /m);
-  for (const file of Object.values(denoJson().exports)) {
-    const [doc = ""] = projectText(file).split("*/");
-    assert.match(doc, /^(?:\/\/.*\n)*\/\*\*\n[^]*@module\b/, file);
+  for (const folder of WORKSPACE) {
+    const read = (path: string) => projectText(join(folder, path));
+    const { description } = JSON.parse(read("package.json"));
+    assert(description.length <= 250, `${description.length} characters`);
+    const { exports, publish } = denoJson(folder);
+    assert(publish.include.includes("README.md"));
+    assert.match(read("README.md"), /^```ts\b/m);
+    for (const file of Object.values(exports)) {
+      const [doc = ""] = read(file).split("*/");
+      assert.match(doc, /^(?:\/\/.*\n)*\/\*\*\n[^]*@module\b/, file);
+    }
   }
 });
 
@@ -129,6 +142,7 @@ test("The release workflow publishes what is missing, as its tag says", async ()
     "release/a.tgz release/b.tgz release/sbom.json release/SHA256SUMS";
   const calls = (tag: string, npmTag: string, kind: string) =>
     `npm publish ./release/b.tgz --provenance --access public --tag ${npmTag}
+npx deno publish
 npx deno publish
 gh release create ${tag} --${kind} --verify-tag --title ${tag} --notes-file release/NOTES.md ${files}
 `;

@@ -6,7 +6,7 @@
  */
 
 import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { PROJECT, runCommand } from "../support/child_process.ts";
@@ -18,11 +18,18 @@ export interface PackageJson {
   readonly license: string;
   readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly scripts: Readonly<Record<string, string>>;
-  readonly bin: Readonly<Record<string, string>>;
-  readonly imports: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<
+    Record<string, { readonly optional: boolean }>
+  >;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
+
+/** Folders of the packages that are published to npm and JSR. */
+export const WORKSPACE: readonly string[] = [".", "dev"];
 
 /** Part of deno.json that the tests read. */
 export interface DenoJson {
@@ -45,30 +52,39 @@ export function projectText(path: string): string {
   return readFileSync(join(PROJECT, path), "utf8");
 }
 
-/** package.json of the project. */
-export function packageJson(): PackageJson {
-  return JSON.parse(projectText("package.json"));
+/** package.json of a package. */
+export function packageJson(folder = "."): PackageJson {
+  return JSON.parse(projectText(join(folder, "package.json")));
 }
 
-/** deno.json of the project. */
-export function denoJson(): DenoJson {
-  return JSON.parse(projectText("deno.json"));
+/** deno.json of a package. */
+export function denoJson(folder = "."): DenoJson {
+  return JSON.parse(projectText(join(folder, "deno.json")));
 }
 
-/** The source files that are shipped, from the root of the project. */
-export function shippedSources(): readonly string[] {
-  const patterns = denoJson().publish.include.map((entry) =>
-    entry.endsWith(".ts") ? entry : `${entry}/**/*.ts`
-  );
+/** The source files that packages ship, from the root of the project. */
+export function shippedSources(
+  ...folders: readonly string[]
+): readonly string[] {
+  const patterns = (folders.length === 0 ? WORKSPACE : folders)
+    .flatMap((folder) =>
+      denoJson(folder).publish.include.map((entry) =>
+        posix.join(folder, entry.endsWith(".ts") ? entry : `${entry}/**/*.ts`)
+      )
+    );
   return globSync(patterns, { cwd: PROJECT })
     .map((file) => file.replaceAll("\\", "/")).toSorted();
 }
 
-/** Every import in shipped files, of types, literal dynamic ones too. */
-export async function shippedImports(): Promise<readonly ShippedImport[]> {
+/** Every import in files that a package ships, of types, literal dynamic ones too. */
+export async function shippedImports(
+  folder: string,
+): Promise<readonly ShippedImport[]> {
   const root = pathToFileURL(PROJECT).href.replace(/\/?$/, "/");
+  const shipped = new Set(shippedSources(folder));
   const imports: ShippedImport[] = [];
-  for (const entry of Object.values(denoJson().exports)) {
+  for (const path of Object.values(denoJson(folder).exports)) {
+    const entry = posix.join(folder, path);
     const { code, stdout, stderr } = await runCommand(
       ["deno", "info", "--json", entry],
     );
@@ -84,6 +100,7 @@ export async function shippedImports(): Promise<readonly ShippedImport[]> {
       if (error !== undefined) throw new Error(`${specifier}: ${error}`);
       if (!specifier.startsWith(root)) continue;
       const file = decodeURI(specifier.slice(root.length));
+      if (!shipped.has(file)) continue;
       for (const dependency of dependencies) {
         imports.push({ file, specifier: dependency.specifier });
       }

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from "node:fs";
 import process from "node:process";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 
 const [, , kubeconfig = "", written = ""] = process.argv;

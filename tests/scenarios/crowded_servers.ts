@@ -4,7 +4,7 @@
  * then ends by itself if nothing is left open.
  */
 import process from "node:process";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { resolveOptions } from "../../core/api/options.ts";
 import {
   PROBE_OPTIONS,

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 
 test(

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 const texts = z.record(z.string(), z.string());
 const Boat = defineKind({

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../core/api/api_error.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import {
   GREETER,
   Greeting,

@@ -4,7 +4,7 @@
  * if it still reconciles after that.
  */
 import process from "node:process";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Context } from "../../core/controller/context.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { TestCluster } from "../../testing/test_cluster.ts";
+import type { TestCluster } from "../../dev/testing/test_cluster.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { patchStatus } from "../../core/controller/result.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { limitedClient } from "../support/limited_client.ts";
 import { patchResourceAndStatus } from "../../core/controller/result.ts";
-import { policyRules } from "../../testing/rbac.ts";
+import { policyRules } from "../../dev/testing/rbac.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { operatorAccess } from "../../testing/operator_access.ts";
+import { operatorAccess } from "../../dev/testing/operator_access.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";

@@ -5,8 +5,8 @@ import { patchStatus, setStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 const Boat = defineKind({
   group: "test.coracle.dev",

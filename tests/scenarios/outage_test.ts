@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RestartOptions } from "../../apiserver/faults/faults.ts";
+import type { RestartOptions } from "../../dev/apiserver/faults/faults.ts";
 import {
   type TestCluster,
   withTestCluster,
-} from "../../testing/test_cluster.ts";
+} from "../../dev/testing/test_cluster.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { Greeting, greetingOperator, Greetings } from "./greeting_operator.ts";
 

@@ -10,7 +10,7 @@ import {
   type OperatorOptions,
   watch,
 } from "../../mod.ts";
-import { VirtualClock, withTestCluster } from "../../testing/mod.ts";
+import { VirtualClock, withTestCluster } from "../../dev/mod.ts";
 
 const group = { group: "sample.coracle.dev", version: "v1" };
 const spec = z.object({ note: z.string() });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { untyped } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";

@@ -9,10 +9,13 @@ import { Expectations } from "../../sources/expectations.ts";
 import { checkStatus } from "../../core/crd/check_status.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import { kindFromCrd } from "../../testing/kind_from_crd.ts";
+import { kindFromCrd } from "../../dev/testing/kind_from_crd.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import {
+  TestCluster,
+  withTestCluster,
+} from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { crdPresent } from "../../workflows/graph/activation.ts";
 import { test } from "node:test";
 import { z } from "zod";

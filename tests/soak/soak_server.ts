@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { systemClock } from "../../core/clock.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { Buoy } from "./buoy.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { Buoy } from "./buoy.ts";
 import { Churn } from "./churn.ts";
 import { Random } from "./random.ts";

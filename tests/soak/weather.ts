@@ -1,5 +1,5 @@
-import type { FaultEffect } from "../../apiserver/faults/fault_rule.ts";
-import type { ApiServer } from "../../apiserver/server.ts";
+import type { FaultEffect } from "../../dev/apiserver/faults/fault_rule.ts";
+import type { ApiServer } from "../../dev/apiserver/server.ts";
 import { type Clock, sleep } from "../../core/clock.ts";
 import type { Random } from "./random.ts";
 

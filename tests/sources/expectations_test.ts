@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { type Expectation, Expectations } from "../../sources/expectations.ts";
 import type { Context } from "../../core/controller/context.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { recordedContext } from "../support/source_context.ts";
 
 type Ctx = Context<KubernetesObject>;

@@ -5,7 +5,7 @@ import { keyOf } from "../../core/api/object_key.ts";
 import { sleep } from "../../core/clock.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { jsonLogger } from "../../core/logger.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import {
   perResourcePollingSource,
   pollingSource,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { silentLogger } from "../../core/logger.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { fetchContext, SourceRun } from "../../sources/source_run.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
 test("fetchContext reads by the names of the primary, unless others are given", async () => {

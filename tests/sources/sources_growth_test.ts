@@ -15,7 +15,7 @@ import {
   pollingSource,
 } from "../../sources/polling_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { growthOf } from "../support/growth.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 

@@ -6,8 +6,8 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { TestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { TestCluster } from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import {
   type WebhookOptions,
   webhookSource,

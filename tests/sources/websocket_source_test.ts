@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import { jsonLogger } from "../../core/logger.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { websocketSource } from "../../sources/websocket_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 import { inTime } from "../support/in_time.ts";

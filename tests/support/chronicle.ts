@@ -1,5 +1,5 @@
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
-import type { ApiServer } from "../../apiserver/server.ts";
+import type { ApiServer } from "../../dev/apiserver/server.ts";
 import { Lease } from "../../core/kinds/mod.ts";
 import { Gadget } from "./operator_fixture.ts";
 

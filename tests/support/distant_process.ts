@@ -1,5 +1,5 @@
 import { fc } from "./property.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
 import type {
   HttpRequest,
@@ -7,7 +7,7 @@ import type {
   Transport,
 } from "../../core/client/transport/transport.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 /** Latency of a request in milliseconds; undefined when it is lost. */
 export interface Way {

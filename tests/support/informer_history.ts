@@ -23,7 +23,7 @@ import type {
   OwnWrite,
 } from "../../core/cache/informer/shared_informer.ts";
 import { Client } from "../../core/client/client.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";
 import type { FakeWatchServer } from "./fake_watch_server.ts";
 import { type Command, FAULTS } from "./informer_commands.ts";

@@ -1,32 +1,40 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "./child_process.ts";
+import { PROJECT, runCommand } from "./child_process.ts";
 
-/** Folder in which the package is installed. */
-export interface InstalledPackage {
-  readonly folder: string;
-  /** Environment of a user without the sources. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+/** A packed package. */
+export interface PackedPackage {
+  readonly name: string;
   /** Paths in the tarball. */
-  readonly files: readonly string[];
+  readonly files: readonly { readonly path: string }[];
   /** Bytes of the tarball. */
   readonly size: number;
   /** Bytes of its files. */
   readonly unpackedSize: number;
+}
+
+/** Folder in which packages of the project are installed. */
+export interface Installation {
+  readonly folder: string;
+  /** Environment of a user without the sources. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The packages of the project, in the order in which they were named. */
+  readonly packages: readonly PackedPackage[];
   remove(): Promise<void>;
 }
 
 /**
- * Packs the built package as `npm publish` would and installs the tarball into
- * an empty folder. Dependencies are packed from node_modules, so that no
- * registry is used.
+ * Packs built packages as `npm publish` would and installs the tarballs into an
+ * empty folder. Dependencies are packed from node_modules, so that no registry is
+ * used; peer dependencies on other packages are not installed.
  *
- * @param dependencies The names of the packages that it depends on.
+ * @param folders The folders of the packages in the project.
  */
-export async function installPackage(
-  dependencies: readonly string[],
-): Promise<InstalledPackage> {
+export async function installPackages(
+  ...folders: readonly string[]
+): Promise<Installation> {
   const folder = await mkdtemp(join(tmpdir(), "coracle-package-"));
   const env = { NODE_OPTIONS: undefined, BUN_OPTIONS: undefined };
   const npm = async (args: readonly string[], cwd?: string) => {
@@ -41,17 +49,21 @@ export async function installPackage(
     return stdout;
   };
   const pack = ["pack", "--json", `--pack-destination=${folder}`];
-  const [packed] = JSON.parse(await npm([...pack, "."])) as {
-    files: { path: string }[];
-    size: number;
-    unpackedSize: number;
-  }[];
-  if (packed === undefined) throw new Error("npm pack: no package");
+  const packages = JSON.parse(
+    await npm([...pack, ...folders.map((path) => join(PROJECT, path))]),
+  ) as readonly PackedPackage[];
+  const dependencies = folders.flatMap((path) => {
+    const manifest = join(PROJECT, path, "package.json");
+    return Object.keys(
+      JSON.parse(readFileSync(manifest, "utf8")).dependencies ?? {},
+    );
+  });
   // The examples import zod, which users install themselves.
-  const installed = [...dependencies, "zod"].map((name) =>
-    `./node_modules/${name}`
-  );
-  await npm([...pack, ...installed]);
+  const installed = new Set([...dependencies, "zod"]);
+  await npm([
+    ...pack,
+    ...Array.from(installed, (name) => join(PROJECT, "node_modules", name)),
+  ]);
   const app = { name: "app", private: true, type: "module" };
   await writeFile(join(folder, "package.json"), JSON.stringify(app));
   const tarballs = (await readdir(folder)).filter((name) =>
@@ -70,9 +82,7 @@ export async function installPackage(
   return {
     folder,
     env,
-    files: packed.files.map((file) => file.path),
-    size: packed.size,
-    unpackedSize: packed.unpackedSize,
+    packages,
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }

@@ -2,7 +2,7 @@ import {
   createAuthority,
   issueCertificate,
   type KeyPair,
-} from "../../apiserver/certificates.ts";
+} from "../../dev/apiserver/certificates.ts";
 import {
   type ClusterConfig,
   type Credential,

@@ -1,4 +1,4 @@
-import { ActingTransport } from "../../testing/acting_transport.ts";
+import { ActingTransport } from "../../dev/testing/acting_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";
 import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";

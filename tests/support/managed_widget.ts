@@ -1,11 +1,11 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import { decodeOwners } from "../../apiserver/merge/field_owner.ts";
+import { decodeOwners } from "../../dev/apiserver/merge/field_owner.ts";
 import {
   applyManaged,
   type ManagedKind,
   updateManagedFields,
-} from "../../apiserver/merge/managed_fields.ts";
-import { Schema } from "../../apiserver/merge/schema.ts";
+} from "../../dev/apiserver/merge/managed_fields.ts";
+import { Schema } from "../../dev/apiserver/merge/schema.ts";
 
 /** API version of the widgets. */
 export const apiVersion = "example.com/v1";

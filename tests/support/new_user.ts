@@ -80,14 +80,16 @@ export async function newUser(): Promise<NewUser> {
   const home = await mkdtemp(join(tmpdir(), "coracle-user-"));
   const folder = join(home, "tarballs");
   await mkdir(folder);
-  const { dependencies } = JSON.parse(
-    readFileSync(join(PROJECT, "package.json"), "utf8"),
-  );
+  const own = [PROJECT, join(PROJECT, "dev")];
+  const dependencies = own.flatMap((source) => {
+    const manifest = readFileSync(join(source, "package.json"), "utf8");
+    return Object.keys(JSON.parse(manifest).dependencies);
+  });
   await run("npm run -s build", CREATE, {});
   const registry = await startRegistry({
-    sources: [PROJECT, CREATE],
+    sources: [...own, CREATE],
     installed: [
-      ...Object.keys(dependencies),
+      ...new Set(dependencies),
       ...["zod", "@types/node", "undici-types"],
       ...tools(),
     ],

@@ -104,14 +104,20 @@ export async function startRegistry(
   };
 }
 
-/** A manifest without the optional packages that are not served. */
+/** A manifest without the optional and peer packages that are not served. */
 function withServed(
-  { optionalDependencies = {}, peerDependencies: _, ...manifest }: Manifest,
+  { optionalDependencies = {}, peerDependencies = {}, ...manifest }: Manifest,
   isServed: (name: string) => boolean,
 ): object {
-  const optional = Object.entries(optionalDependencies)
-    .filter(([name]) => isServed(name));
-  return { ...manifest, optionalDependencies: Object.fromEntries(optional) };
+  const served = (list: Readonly<Record<string, string>>) =>
+    Object.fromEntries(
+      Object.entries(list).filter(([name]) => isServed(name)),
+    );
+  return {
+    ...manifest,
+    optionalDependencies: served(optionalDependencies),
+    peerDependencies: served(peerDependencies),
+  };
 }
 
 async function pack(source: string, folder: string): Promise<PackedPackage> {

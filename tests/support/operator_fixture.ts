@@ -6,9 +6,9 @@ import { test } from "node:test";
 import { z } from "zod";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
-import type { Faults } from "../../apiserver/faults/faults.ts";
-import { TestCluster } from "../../testing/test_cluster.ts";
-import type { TestClusterOptions } from "../../testing/test_cluster.ts";
+import type { Faults } from "../../dev/apiserver/faults/faults.ts";
+import { TestCluster } from "../../dev/testing/test_cluster.ts";
+import type { TestClusterOptions } from "../../dev/testing/test_cluster.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";
 import type { CustomResource } from "../../core/crd/kind_definition.ts";
@@ -18,7 +18,7 @@ import type { DefinedKind } from "../../core/crd/kind_definition.ts";
 import type { LogFields, Logger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import {
   type RecordedRequest,
   RecordingTransport,

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { Chronicle } from "./chronicle.ts";
 import { Gadget } from "./operator_fixture.ts";

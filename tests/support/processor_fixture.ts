@@ -13,7 +13,7 @@ import type { RunObserver } from "../../core/controller/run/run_observers.ts";
 import { FRESH, type RunPlan } from "../../core/controller/run/run_state.ts";
 import type { ShardAssignment } from "../../core/controller/shard.ts";
 import { silentLogger } from "../../core/logger.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 /** Primary of the tests. */
 export interface Gadget extends KubernetesObject {

@@ -32,7 +32,7 @@ export function runtimeCommand(
 
 /** Command of the project's command line from its sources. */
 export function coracle(...args: readonly string[]): readonly string[] {
-  const bin = join(PROJECT, "cli", "bin.ts");
+  const bin = join(PROJECT, "dev", "cli", "bin.ts");
   return [...runtimeCommand(), bin, ...args];
 }
 

@@ -1,5 +1,5 @@
-import { accessOf } from "../../testing/request_record.ts";
-import { readTarget } from "../../apiserver/request/request_info.ts";
+import { accessOf } from "../../dev/testing/request_record.ts";
+import { readTarget } from "../../dev/apiserver/request/request_info.ts";
 import type {
   HttpRequest,
   HttpResponse,

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { AuditEvent } from "../../apiserver/request_handler.ts";
-import { ApiServer } from "../../apiserver/server.ts";
+import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 
 /** Cluster of a scenario, for clients in other processes. */
 export interface ScenarioCluster {

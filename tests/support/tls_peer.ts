@@ -23,7 +23,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import {
   createAuthority,
   issueCertificate,
-} from "../../apiserver/certificates.ts";
+} from "../../dev/apiserver/certificates.ts";
 
 /** Addresses of the servers, and certificates of their clients. */
 export interface TlsPeer {

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { EndlessRequests } from "../../testing/endless_requests.ts";
-import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { EndlessRequests } from "../../dev/testing/endless_requests.ts";
+import {
+  TestCluster,
+  withTestCluster,
+} from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { inTime } from "../support/in_time.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { checkStatus } from "../../core/crd/check_status.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import { kindFromCrd } from "../../testing/kind_from_crd.ts";
+import { kindFromCrd } from "../../dev/testing/kind_from_crd.ts";
 
 const Cell = defineKind({
   group: "kais.io",

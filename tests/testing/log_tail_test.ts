@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LogTail } from "../../testing/log_tail.ts";
+import { LogTail } from "../../dev/testing/log_tail.ts";
 
 test("LogTail keeps the last 200 lines of all levels and counts the others", () => {
   const tail = new LogTail(() => 0);

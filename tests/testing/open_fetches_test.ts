@@ -6,9 +6,9 @@ import { test } from "node:test";
 import { deadline, nextTurn } from "../../core/clock.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { followFetches } from "../../testing/open_fetches.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { followFetches } from "../../dev/testing/open_fetches.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { inTime } from "../support/in_time.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 

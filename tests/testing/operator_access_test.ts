@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { z } from "zod";
 import { untyped } from "../../core/api/kind.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import { operatorAccess, roleAccess } from "../../testing/operator_access.ts";
+import {
+  operatorAccess,
+  roleAccess,
+} from "../../dev/testing/operator_access.ts";
 
 const kind = (group: string, kind: string) =>
   untyped({ group, version: "v1", kind });

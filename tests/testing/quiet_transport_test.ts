@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpRequest } from "../../core/client/transport/transport.ts";
-import { QuietTransport } from "../../testing/quiet_transport.ts";
+import { QuietTransport } from "../../dev/testing/quiet_transport.ts";
 import { inTime } from "../support/in_time.ts";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ResolvedKind, untyped } from "../../core/api/kind.ts";
-import { isCovered, policyRules, rbacManifests } from "../../testing/rbac.ts";
+import {
+  isCovered,
+  policyRules,
+  rbacManifests,
+} from "../../dev/testing/rbac.ts";
 
 function kind(
   group: string,

@@ -7,8 +7,8 @@ import {
   neededVerbs,
   readRequests,
   RequestRecord,
-} from "../../testing/request_record.ts";
-import { withTestCluster } from "../../testing/test_cluster.ts";
+} from "../../dev/testing/request_record.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 test("RequestRecord appends each kind of request once, but no reviews", () => {

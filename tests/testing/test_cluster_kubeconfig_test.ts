@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import {
   ClusterRole,
   ClusterRoleBinding,
@@ -11,8 +11,8 @@ import {
 import {
   TestCluster,
   type TestClusterOptions,
-} from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+} from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const { KUBECONFIG } = process.env;

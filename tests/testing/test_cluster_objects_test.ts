@@ -10,8 +10,8 @@ import {
   CustomResourceDefinition as Crd,
 } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { TestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { TestCluster } from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 const Cell = defineKind({
   group: "kais.io",

@@ -5,9 +5,12 @@ import { test } from "node:test";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Lease, Role, Secret } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { readRequests } from "../../testing/request_record.ts";
-import { TestCluster, withTestCluster } from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { readRequests } from "../../dev/testing/request_record.ts";
+import {
+  TestCluster,
+  withTestCluster,
+} from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 

@@ -8,14 +8,14 @@ import type {
   StreamRequest,
 } from "../../core/client/transport/transport.ts";
 import { ConfigMap, Deployment, Namespace, Pod } from "../../core/kinds/mod.ts";
-import { ActingTransport } from "../../testing/acting_transport.ts";
+import { ActingTransport } from "../../dev/testing/acting_transport.ts";
 import {
   TestCluster,
   type TestClusterOptions,
   type TestedOperator,
   withTestCluster,
-} from "../../testing/test_cluster.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+} from "../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 const cluster = "embedded";
 const virtual = () => ({ cluster, clock: new VirtualClock() }) as const;

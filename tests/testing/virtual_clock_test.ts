@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../support/property.ts";
 import { loadModule, nextTurn } from "../../core/clock.ts";
-import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 test("VirtualClock stands still until it is advanced", async () => {
   const clock = new VirtualClock({ start: new Date(5_000) });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
-import { ApiServer } from "../../apiserver/server.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { systemClock } from "../../core/clock.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import type { Target } from "./http_client.ts";

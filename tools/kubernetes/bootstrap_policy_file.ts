@@ -14,7 +14,7 @@ import { parse } from "yaml";
 import type { ClusterRole, RoleBinding } from "../../core/kinds/rbac_v1.ts";
 import { jsonLiteral } from "./builtin_files.ts";
 
-const OUTPUT = "apiserver/access/bootstrap_policy.ts";
+const OUTPUT = "dev/apiserver/access/bootstrap_policy.ts";
 
 const FILES = [
   "cluster-roles",

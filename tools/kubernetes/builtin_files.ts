@@ -10,7 +10,7 @@ const ANY_VALUE: readonly string[] = [
   "io.k8s.apimachinery.pkg.runtime.RawExtension",
 ];
 
-/** Writes the files of apiserver/builtin/data, by name. */
+/** Writes the files of dev/apiserver/builtin/data, by name. */
 export function builtinFiles(data: KubernetesData): Map<string, string> {
   return new Map([
     ["field_checks.ts", fieldChecksFile(data)],
@@ -215,7 +215,7 @@ function resourcesFile(data: KubernetesData): string {
     )
   );
   return `${GENERATED_HEADER}
-import type { Scope } from "../../../core/api/kind.ts";
+import type { Scope } from "@coracle/operator/client";
 import type { ResourceDefinition, Verb } from "../../registry.ts";
 
 /** Subresource in discovery; group and version are empty if they are the resource's. */

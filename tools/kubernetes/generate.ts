@@ -21,9 +21,9 @@ export function generatedFiles(): Map<string, string> {
   }
   files.set("core/kinds/value_forms.ts", valueFormsFile(data));
   for (const [name, text] of builtinFiles(data)) {
-    files.set(`apiserver/builtin/data/${name}`, text);
+    files.set(`dev/apiserver/builtin/data/${name}`, text);
   }
-  files.set("apiserver/validation/rules/rule_data.ts", rulesFile(data));
+  files.set("dev/apiserver/validation/rules/rule_data.ts", rulesFile(data));
   return files;
 }
 

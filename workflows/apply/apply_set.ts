@@ -206,7 +206,7 @@ export function hasPolicy(
  *
  * @example Remove a ConfigMap from a set
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { applySet } from "@coracle/operator/workflows";
  *
  * const server = await ApiServer.start({ port: false });
@@ -270,7 +270,7 @@ export async function applySet(
  *
  * @example Changes of a dry run
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { diffSet } from "@coracle/operator/workflows";
  *
  * const server = await ApiServer.start({ port: false });

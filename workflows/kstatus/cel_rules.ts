@@ -37,6 +37,8 @@ const RULES: OptionRules<CelHealthCheck> = {
  * @throws {RangeError} If there are two for the same kind or group, or a string
  * is empty.
  * @throws {SyntaxError} If an expression is invalid.
+ * @throws {Error} If `@marcbachmann/cel-js` is not installed, which npm installs
+ * only when asked to: `npm install @marcbachmann/cel-js@^8`.
  *
  * @example A kind of another operator
  * ```ts
@@ -126,14 +128,18 @@ const LONGEST_EXPRESSION = 10_000;
  * into custom resources. Expressions can use all variables of an evaluation; a
  * missing field is an error unless it is tested with `has(…)`.
  *
- * The first call loads the library, which takes tens of milliseconds.
+ * The first call loads `@marcbachmann/cel-js`, which takes tens of milliseconds.
  *
  * @throws {SyntaxError} If an expression is too long or invalid.
+ * @throws {Error} If the package is not installed.
  */
 export async function celPredicates(
   sources: readonly string[],
 ): Promise<readonly CelPredicate[]> {
-  const { Environment } = await loadModule(import("@marcbachmann/cel-js"));
+  // Bundlers leave an import out whose failure is handled here.
+  const { Environment } = await loadModule(
+    import("@marcbachmann/cel-js").catch(notInstalled),
+  );
   const environment = new Environment({ unlistedVariablesAreDyn: true });
   return sources.map((source) => {
     if (source.length > LONGEST_EXPRESSION) {
@@ -161,6 +167,13 @@ export async function celPredicates(
       );
     };
   });
+}
+
+function notInstalled(cause: unknown): never {
+  throw new Error(
+    'Cannot compile a CEL expression: the package of its language is optional and must be installed: run "npm install @marcbachmann/cel-js@^8"',
+    { cause },
+  );
 }
 
 /** Converts a value to CEL, where whole numbers are integers. */

@@ -23,6 +23,8 @@ export type DependencyReference = Parameters<typeof requireReady>[1][number];
  * @throws {TypeError | RangeError} If the kind or the interval is invalid.
  * @throws {Waiting} If an object is missing or not ready.
  * @throws {Stalled} If an expression is invalid.
+ * @throws {Error} If there is an expression and `@marcbachmann/cel-js` is not
+ * installed.
  *
  * @example A step that waits for another object
  * ```ts
@@ -42,7 +44,10 @@ export type DependencyReference = Parameters<typeof requireReady>[1][number];
 export async function requireReady<D extends Conditioned>(
   kind: Kind<D>,
   dependsOn: readonly (ObjectKey & {
-    /** CEL expression that replaces the built-in readiness check. */
+    /**
+     * CEL expression that replaces the built-in readiness check; needs the package
+     * `@marcbachmann/cel-js`.
+     */
     readonly readyExpr?: string | undefined;
   })[],
   step: {

@@ -114,7 +114,7 @@ export class WaitError extends Error {
  *
  * @example Wait for a ConfigMap
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { ConfigMap } from "@coracle/operator/kinds";
  * import { waitFor } from "@coracle/operator/workflows";
  *

@@ -89,7 +89,7 @@ interface Watched<P extends KubernetesObject>
  *
  * @example A canary gadget
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { untyped } from "@coracle/operator/core";
  * import { Canary } from "@coracle/operator/workflows";
  *

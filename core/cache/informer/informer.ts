@@ -50,7 +50,7 @@ import { NamespaceInformer } from "./namespace_informer.ts";
  *
  * @example Follow the ConfigMaps of a namespace
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { Informer } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *

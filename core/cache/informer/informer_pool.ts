@@ -70,7 +70,7 @@ interface PoolEntry {
  *
  * @example Two users of one watch
  * ```ts
- * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ApiServer } from "@coracle/dev/apiserver";
  * import { InformerPool } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
-import { createAuthority } from "../../../apiserver/certificates.ts";
-import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
+import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const IDENTITY = "/apis/authentication.k8s.io/v1";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { missingRights } from "../../../apiserver/access/policy_rules.ts";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
-import { StoredObject } from "../../../apiserver/storage/stored_object.ts";
+import { missingRights } from "../../../dev/apiserver/access/policy_rules.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
+import { StoredObject } from "../../../dev/apiserver/storage/stored_object.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";

@@ -4,8 +4,8 @@ import {
   createAuthority,
   issueCertificate,
   type KeyPair,
-} from "../../../apiserver/certificates.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+} from "../../../dev/apiserver/certificates.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { ClusterConfig } from "../../../core/config/cluster_config.ts";

@@ -5,10 +5,10 @@ import {
   type AdmissionPlugin,
   type Attributes,
   type Phase,
-} from "../../../apiserver/admission/admission.ts";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
-import { answerOf } from "../../../apiserver/settle.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+} from "../../../dev/apiserver/admission/admission.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
+import { answerOf } from "../../../dev/apiserver/settle.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const NAMESPACE = "/api/v1/namespaces/default";
@@ -160,7 +160,7 @@ test("audit annotations reach the audit event", async () => {
     },
   };
   const { RequestHandler } = await import(
-    "../../../apiserver/request_handler.ts"
+    "../../../dev/apiserver/request_handler.ts"
   );
   const handler = new RequestHandler({
     context: server.instance.context,

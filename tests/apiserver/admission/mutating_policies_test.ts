@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { initializerProblems } from "../../../apiserver/admission/object_initializers.ts";
+import { initializerProblems } from "../../../dev/apiserver/admission/object_initializers.ts";
 import {
   PolicyEnvironment,
   type PolicyInput,
-} from "../../../apiserver/admission/policy_environment.ts";
-import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+} from "../../../dev/apiserver/admission/policy_environment.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";

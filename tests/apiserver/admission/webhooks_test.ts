@@ -5,9 +5,9 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../apiserver/certificates.ts";
-import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+} from "../../../dev/apiserver/certificates.ts";
+import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { convertAutoscaler } from "../../../apiserver/builtin/autoscaler_conversion.ts";
+import { convertAutoscaler } from "../../../dev/apiserver/builtin/autoscaler_conversion.ts";
 
 /** HorizontalPodAutoscaler as returned by Kubernetes 1.32 in both versions. */
 interface RecordedAutoscaler {

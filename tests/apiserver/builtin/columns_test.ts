@@ -6,8 +6,8 @@ import type { UntypedObject } from "../../../core/api/object.ts";
 import {
   rowConditionsOf,
   rowOf,
-} from "../../../apiserver/builtin/columns/table_rows.ts";
-import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
+} from "../../../dev/apiserver/builtin/columns/table_rows.ts";
+import { builtinDefinitions } from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 
 /** Object with the table row that Kubernetes 1.32 returned for it. */
 interface RecordedRow {

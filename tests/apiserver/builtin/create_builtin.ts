@@ -1,20 +1,20 @@
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
-import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
-import { updateManagedFields } from "../../../apiserver/field_management.ts";
+import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
+import { builtinDefinitions } from "../../../dev/apiserver/builtin/builtin_definitions.ts";
+import { updateManagedFields } from "../../../dev/apiserver/field_management.ts";
 import {
   AdmissionChain,
   attributesOf,
-} from "../../../apiserver/admission/admission.ts";
-import { admissionPlugins } from "../../../apiserver/admission/plugins.ts";
-import type { WriteOptions } from "../../../apiserver/request/query_options.ts";
-import type { ResourceRequest } from "../../../apiserver/request/resource_request.ts";
+} from "../../../dev/apiserver/admission/admission.ts";
+import { admissionPlugins } from "../../../dev/apiserver/admission/plugins.ts";
+import type { WriteOptions } from "../../../dev/apiserver/request/query_options.ts";
+import type { ResourceRequest } from "../../../dev/apiserver/request/resource_request.ts";
 import type {
   HookContext,
   ResourceDefinition,
   ResourceVersion,
-} from "../../../apiserver/registry.ts";
+} from "../../../dev/apiserver/registry.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 
 /** Time of all requests of these tests, in milliseconds since the epoch. */

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { builtinOpenApiDefinitions } from "../../../apiserver/builtin/go_types.ts";
-import { RuleText } from "../../../apiserver/validation/rules/rule_text.ts";
-import { Scope } from "../../../apiserver/validation/rules/scope.ts";
-import { RULES } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
-import { OPTIONS } from "../../../apiserver/request/query_options.ts";
-import { LIFECYCLE_RULES } from "../../../apiserver/builtin/lifecycle/lifecycle.ts";
-import { METADATA } from "../../../apiserver/validation/object_meta.ts";
-import { TYPED_RULES } from "../../../apiserver/builtin/typed_defaults.ts";
-import { FUNCTIONS } from "../../../apiserver/builtin/validation/rule_functions.ts";
-import { validationLine } from "../../../apiserver/validation/rules/rule_words.ts";
-import { VALIDATION_RULES } from "../../../apiserver/builtin/validation/typed_validation.ts";
-import { FieldPath } from "../../../apiserver/validation/field_path.ts";
+import { builtinOpenApiDefinitions } from "../../../dev/apiserver/builtin/go_types.ts";
+import { RuleText } from "../../../dev/apiserver/validation/rules/rule_text.ts";
+import { Scope } from "../../../dev/apiserver/validation/rules/scope.ts";
+import { RULES } from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
+import { OPTIONS } from "../../../dev/apiserver/request/query_options.ts";
+import { LIFECYCLE_RULES } from "../../../dev/apiserver/builtin/lifecycle/lifecycle.ts";
+import { METADATA } from "../../../dev/apiserver/validation/object_meta.ts";
+import { TYPED_RULES } from "../../../dev/apiserver/builtin/typed_defaults.ts";
+import { FUNCTIONS } from "../../../dev/apiserver/builtin/validation/rule_functions.ts";
+import { validationLine } from "../../../dev/apiserver/validation/rules/rule_words.ts";
+import { VALIDATION_RULES } from "../../../dev/apiserver/builtin/validation/typed_validation.ts";
+import { FieldPath } from "../../../dev/apiserver/validation/field_path.ts";
 
 /** Violations of a struct by a block of rules, as `field: message`. */
 function violations(rules: string, value: unknown, live?: unknown): string[] {

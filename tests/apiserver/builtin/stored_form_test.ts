@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const NAMESPACE = "namespaces/default";

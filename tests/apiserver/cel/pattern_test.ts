@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadPatterns, pattern } from "../../../apiserver/cel/pattern.ts";
+import { loadPatterns, pattern } from "../../../dev/apiserver/cel/pattern.ts";
 
 const FLAGS: readonly (readonly [
   pattern: string,

@@ -4,10 +4,10 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../apiserver/certificates.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
-import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+} from "../../../dev/apiserver/certificates.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there
 type Any = any;

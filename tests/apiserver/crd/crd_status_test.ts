@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { nextCrdStatus } from "../../../apiserver/crd/crd_status.ts";
+import { nextCrdStatus } from "../../../dev/apiserver/crd/crd_status.ts";
 import type { CrdObject } from "../../../core/crd/crd_object.ts";
 
 type Status = NonNullable<CrdObject["status"]>;

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
-import { openApiV3 } from "../../../apiserver/discovery/openapi_v3.ts";
-import { customResourceDefinition } from "../../../apiserver/crd/custom_definition.ts";
+import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
+import { openApiV3 } from "../../../dev/apiserver/discovery/openapi_v3.ts";
+import { customResourceDefinition } from "../../../dev/apiserver/crd/custom_definition.ts";
 import type {
   ConversionDeps,
   HookContext,
   ResourceDefinition,
-} from "../../../apiserver/registry.ts";
-import { StatusError } from "../../../apiserver/status.ts";
+} from "../../../dev/apiserver/registry.ts";
+import { StatusError } from "../../../dev/apiserver/status.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 
 const SPEC: OpenApiSchema = {

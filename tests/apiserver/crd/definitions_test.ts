@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
-import { setCrdDefaults } from "../../../apiserver/crd/crd_lifecycle.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
+import { setCrdDefaults } from "../../../dev/apiserver/crd/crd_lifecycle.ts";
 import {
   createCauses,
   updateCauses,
-} from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+} from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";
 
 interface RecordedDefinition {

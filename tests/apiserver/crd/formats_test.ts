@@ -3,7 +3,7 @@ import { test } from "node:test";
 import {
   isKnownFormat,
   matchesFormat,
-} from "../../../apiserver/crd/schema/formats.ts";
+} from "../../../dev/apiserver/crd/schema/formats.ts";
 
 /** Formats of kube-openapi with valid and invalid texts. */
 const CASES: readonly (readonly [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compileJsonPath } from "../../../apiserver/crd/json_path.ts";
-import { printerColumns } from "../../../apiserver/crd/printer_columns.ts";
+import { compileJsonPath } from "../../../dev/apiserver/crd/json_path.ts";
+import { printerColumns } from "../../../dev/apiserver/crd/printer_columns.ts";
 import type { PrinterColumn } from "../../../core/crd/kind_definition.ts";
 
 const OBJECT = {

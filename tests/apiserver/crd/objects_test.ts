@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
-import { setSchemaDefaults } from "../../../apiserver/crd/schema/defaulting.ts";
-import { listTypeCauses } from "../../../apiserver/crd/schema/list_types.ts";
+import { Correlation } from "../../../dev/apiserver/crd/schema/correlation.ts";
+import { setSchemaDefaults } from "../../../dev/apiserver/crd/schema/defaulting.ts";
+import { listTypeCauses } from "../../../dev/apiserver/crd/schema/list_types.ts";
 import {
   pruneNulls,
   pruneUnknown,
-} from "../../../apiserver/crd/schema/pruning.ts";
-import { findingCauses } from "../../../apiserver/crd/schema/schema_findings.ts";
-import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
+} from "../../../dev/apiserver/crd/schema/pruning.ts";
+import { findingCauses } from "../../../dev/apiserver/crd/schema/schema_findings.ts";
+import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { INT } from "../../../apiserver/cel/cel_type.ts";
-import { Environment } from "../../../apiserver/cel/environment.ts";
+import { INT } from "../../../dev/apiserver/cel/cel_type.ts";
+import { Environment } from "../../../dev/apiserver/cel/environment.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
-import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
+import { Correlation } from "../../../dev/apiserver/crd/schema/correlation.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import {
   compileRules,
   type RuleValidator,
-} from "../../../apiserver/crd/cel/rule_validator.ts";
+} from "../../../dev/apiserver/crd/cel/rule_validator.ts";
 import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";

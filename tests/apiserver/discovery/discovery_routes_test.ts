@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse } from "yaml";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { TestServer } from "../support/test_server.ts";
 
 async function get(

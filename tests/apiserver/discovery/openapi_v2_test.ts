@@ -8,9 +8,9 @@ import {
   wireFields,
   WireReader,
   wireText,
-} from "../../../apiserver/builtin/wire_reader.ts";
+} from "../../../dev/apiserver/builtin/wire_reader.ts";
 import { until } from "../../support/until.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
-import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
 

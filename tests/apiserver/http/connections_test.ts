@@ -4,7 +4,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { inTime } from "../../support/in_time.ts";
 

@@ -8,8 +8,8 @@ import {
   keyElement,
   parsePathElement,
   valueElement,
-} from "../../../apiserver/merge/path_element.ts";
-import { FieldSet } from "../../../apiserver/merge/field_set.ts";
+} from "../../../dev/apiserver/merge/path_element.ts";
+import { FieldSet } from "../../../dev/apiserver/merge/field_set.ts";
 
 const elements = fc.constantFrom(
   "f:a",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StatusError } from "../../../apiserver/status.ts";
+import { StatusError } from "../../../dev/apiserver/status.ts";
 import {
   apiVersion,
   apply,

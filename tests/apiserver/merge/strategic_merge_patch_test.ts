@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { builtinSchema } from "../../../apiserver/builtin/go_types.ts";
-import { applyStrategicMergePatch } from "../../../apiserver/merge/strategic_merge_patch.ts";
-import { StatusError } from "../../../apiserver/status.ts";
+import { builtinSchema } from "../../../dev/apiserver/builtin/go_types.ts";
+import { applyStrategicMergePatch } from "../../../dev/apiserver/merge/strategic_merge_patch.ts";
+import { StatusError } from "../../../dev/apiserver/status.ts";
 
 const pod = builtinSchema("io.k8s.api.core.v1.Pod");
 const two = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { fc } from "../../support/property.ts";
 import { TestServer } from "../support/test_server.ts";

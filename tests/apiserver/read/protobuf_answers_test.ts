@@ -4,14 +4,14 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { until } from "../../support/until.ts";
-import { writeProtobuf } from "../../../apiserver/builtin/protobuf_writer.ts";
-import { readProtobuf } from "../../../apiserver/builtin/protobuf.ts";
+import { writeProtobuf } from "../../../dev/apiserver/builtin/protobuf_writer.ts";
+import { readProtobuf } from "../../../dev/apiserver/builtin/protobuf.ts";
 import {
   wireBytes,
   wireFields,
   wireText,
-} from "../../../apiserver/builtin/wire_reader.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+} from "../../../dev/apiserver/builtin/wire_reader.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import type { HttpRequest } from "../../../core/client/transport/transport.ts";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";

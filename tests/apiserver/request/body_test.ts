@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseBody } from "../../../apiserver/request/body.ts";
-import { parseYaml } from "../../../apiserver/request/yaml_body.ts";
+import { parseBody } from "../../../dev/apiserver/request/body.ts";
+import { parseYaml } from "../../../dev/apiserver/request/yaml_body.ts";
 import { fc } from "../../support/property.ts";
 
 const encoder = new TextEncoder();

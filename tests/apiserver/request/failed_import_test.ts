@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { respondValue } from "../../../apiserver/read/respond.ts";
-import { parseBody } from "../../../apiserver/request/body.ts";
+import { respondValue } from "../../../dev/apiserver/read/respond.ts";
+import { parseBody } from "../../../dev/apiserver/request/body.ts";
 import { failFirstImports } from "../../support/failed_imports.ts";
 
 test("The server handles protobuf after it could not be loaded once", async () => {

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
-import { MAX_DEPTH, parseJson } from "../../../apiserver/request/json_body.ts";
+import {
+  MAX_DEPTH,
+  parseJson,
+} from "../../../dev/apiserver/request/json_body.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { parseLabelSelector } from "../../../core/api/label_selector.ts";
-import { readLabelQuery } from "../../../apiserver/request/label_query.ts";
+import { readLabelQuery } from "../../../dev/apiserver/request/label_query.ts";
 
 /** The requirements in one order of values. */
 function normal(requirements: ReturnType<typeof readLabelQuery>): unknown {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { negotiate } from "../../../apiserver/request/negotiation.ts";
-import { StatusError } from "../../../apiserver/status.ts";
+import { negotiate } from "../../../dev/apiserver/request/negotiation.ts";
+import { StatusError } from "../../../dev/apiserver/status.ts";
 
 const CUSTOM = { custom: true };
 const BUILTIN = { custom: false };

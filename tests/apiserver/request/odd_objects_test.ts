@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { type Random, seededRandom } from "../../../apiserver/random.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { type Random, seededRandom } from "../../../dev/apiserver/random.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 interface Sample {
   readonly path: string;

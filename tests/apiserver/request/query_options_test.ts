@@ -4,8 +4,8 @@ import {
   readDeleteOptions,
   readListOptions,
   readWriteOptions,
-} from "../../../apiserver/request/query_options.ts";
-import { StatusError } from "../../../apiserver/status.ts";
+} from "../../../dev/apiserver/request/query_options.ts";
+import { StatusError } from "../../../dev/apiserver/status.ts";
 
 const query = (text: string) => new URLSearchParams(text);
 

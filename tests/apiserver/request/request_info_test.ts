@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readTarget } from "../../../apiserver/request/request_info.ts";
+import { readTarget } from "../../../dev/apiserver/request/request_info.ts";
 
 const cases: [string, Record<string, unknown> | undefined][] = [
   ["/api/v1/pods", { group: "", version: "v1", plural: "pods" }],

@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-explicit-any -- tests look at whatever is there
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
+import { builtinDefinitions } from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const server = new TestServer({

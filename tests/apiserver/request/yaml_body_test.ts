@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseYaml } from "../../../apiserver/request/yaml_body.ts";
+import { parseYaml } from "../../../dev/apiserver/request/yaml_body.ts";
 
 // What kube-apiserver 1.36 takes them for.
 const VALUES: readonly (readonly [yaml: string, value: unknown])[] = [

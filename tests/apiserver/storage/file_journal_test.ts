@@ -19,8 +19,8 @@ import {
   FileJournal,
   lockJournal,
   readJournal,
-} from "../../../apiserver/storage/file_journal.ts";
-import { Store } from "../../../apiserver/storage/store.ts";
+} from "../../../dev/apiserver/storage/file_journal.ts";
+import { Store } from "../../../dev/apiserver/storage/store.ts";
 import { Program, runtimeCommand } from "../../support/program.ts";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 import { plainDefinition } from "../support/plain_kinds.ts";

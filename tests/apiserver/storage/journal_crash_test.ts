@@ -15,8 +15,8 @@ import {
   FileJournal,
   type JournalContent,
   readJournal,
-} from "../../../apiserver/storage/file_journal.ts";
-import { Store } from "../../../apiserver/storage/store.ts";
+} from "../../../dev/apiserver/storage/file_journal.ts";
+import { Store } from "../../../dev/apiserver/storage/store.ts";
 import { Program, runtimeCommand } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 import { plainDefinition } from "../support/plain_kinds.ts";

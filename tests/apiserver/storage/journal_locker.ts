@@ -4,7 +4,7 @@
  * @module
  */
 import process from "node:process";
-import { lockJournal } from "../../../apiserver/storage/file_journal.ts";
+import { lockJournal } from "../../../dev/apiserver/storage/file_journal.ts";
 
 const [path = ""] = process.argv.slice(2);
 try {

@@ -6,8 +6,8 @@
  */
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { FileJournal } from "../../../apiserver/storage/file_journal.ts";
-import { Store } from "../../../apiserver/storage/store.ts";
+import { FileJournal } from "../../../dev/apiserver/storage/file_journal.ts";
+import { Store } from "../../../dev/apiserver/storage/store.ts";
 import { plainDefinition } from "../support/plain_kinds.ts";
 
 const definition = plainDefinition({ plural: "widgets", kind: "Widget" });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
-import { SortedKeys } from "../../../apiserver/storage/sorted_keys.ts";
+import { SortedKeys } from "../../../dev/apiserver/storage/sorted_keys.ts";
 
 const key = fc.stringMatching(/^[a-c]{1,3}\/[a-c-]{1,3}$/);
 

@@ -3,7 +3,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { Store } from "../../../apiserver/storage/store.ts";
+import { Store } from "../../../dev/apiserver/storage/store.ts";
 import { plainDefinition } from "../support/plain_kinds.ts";
 
 const definition = plainDefinition({ plural: "widgets", kind: "Widget" });

@@ -1,5 +1,5 @@
-import { ApiServer } from "../../../apiserver/server.ts";
-import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
 import type { HttpRequest } from "../../../core/client/transport/transport.ts";
 
 /** Answer of a request, with its body parsed. */

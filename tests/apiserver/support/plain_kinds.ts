@@ -4,8 +4,8 @@ import type {
   CustomResources,
   ResourceDefinition,
   ResourceVersion,
-} from "../../../apiserver/registry.ts";
-import { Schema } from "../../../apiserver/merge/schema.ts";
+} from "../../../dev/apiserver/registry.ts";
+import { Schema } from "../../../dev/apiserver/merge/schema.ts";
 
 const VERBS = [
   "create",

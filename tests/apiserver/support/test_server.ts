@@ -1,10 +1,13 @@
 import { systemClock } from "../../../core/clock.ts";
-import { InProcessTransport } from "../../../apiserver/http/in_process_transport.ts";
-import { createAuthority } from "../../../apiserver/certificates.ts";
-import { Instance, type InstanceOptions } from "../../../apiserver/instance.ts";
-import { seededRandom } from "../../../apiserver/random.ts";
-import type { BuiltinResources } from "../../../apiserver/registry.ts";
-import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
+import { InProcessTransport } from "../../../dev/apiserver/http/in_process_transport.ts";
+import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import {
+  Instance,
+  type InstanceOptions,
+} from "../../../dev/apiserver/instance.ts";
+import { seededRandom } from "../../../dev/apiserver/random.ts";
+import type { BuiltinResources } from "../../../dev/apiserver/registry.ts";
+import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
 import type { Clock } from "../../../core/clock.ts";
 import type { HttpRequest } from "../../../core/client/transport/transport.ts";
 import { jsonLogger } from "../../../core/logger.ts";

@@ -1,7 +1,7 @@
 import type { Client } from "../../../core/client/client.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
-import type { ApiServerOptions } from "../../../apiserver/server_options.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Fixture of a test of the server's controllers. */
 export interface WorkloadFixture {

@@ -5,7 +5,7 @@ import {
   finalizerWarnings,
   metadataProblems,
   metadataUpdateProblems,
-} from "../../../apiserver/validation/object_meta.ts";
+} from "../../../dev/apiserver/validation/object_meta.ts";
 
 const RULES = {
   nameRule: "dns-subdomain",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import * as builtin from "../../../apiserver/builtin/builtin_definitions.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
 import { type Answer, TestServer } from "../support/test_server.ts";

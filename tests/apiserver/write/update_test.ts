@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
 import { TestServer } from "../support/test_server.ts";

@@ -4,12 +4,9 @@
  * @module
  */
 import { readdir } from "node:fs/promises";
-import {
-  development,
-  setDevelopment,
-} from "../../../core/operator/development.ts";
+import { replaceHost } from "../../../core/client/host.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import type { CorpusEntry } from "./entry.ts";
 
 /** Operator of the corpus. */
@@ -25,8 +22,9 @@ export interface Member {
 /** Reads the whole corpus; nothing is run. */
 export async function corpus(): Promise<readonly Member[]> {
   const members: Member[] = [];
-  const before = development();
-  setDevelopment({ runs: false, logger: silentLogger, operatorMade() {} });
+  const restoreHost = replaceHost({
+    operators: { runs: false, logger: silentLogger, made() {} },
+  });
   try {
     for (const folder of ["buggy", "correct"]) {
       const files = await readdir(new URL(folder, import.meta.url));
@@ -37,7 +35,7 @@ export async function corpus(): Promise<readonly Member[]> {
       }
     }
   } finally {
-    setDevelopment(before);
+    restoreHost();
   }
   return members;
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Kind, untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
-import { simulatedWorld } from "../../../core/client/simulated_world.ts";
+import { host } from "../../../core/client/host.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -27,7 +27,7 @@ import {
   Operator,
 } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
-import type { WorldStart } from "../../../testing/check/world.ts";
+import type { WorldStart } from "../../../dev/testing/check/world.ts";
 import type { LogFields, Logger } from "../../../core/logger.ts";
 import { Random } from "../../soak/random.ts";
 import { Observer } from "./observer.ts";
@@ -168,7 +168,7 @@ export class Fleet {
     this.#random = new Random(plan.seed * 31 + incarnation);
     this.timers = new CountingClock(start.cluster.clock);
     const clock = this.timers;
-    const inner = simulatedWorld()?.transport() as Transport;
+    const inner = host().openTransport?.() as Transport;
     const network = new Random(plan.seed * 37 + incarnation);
     const transport = new RoughTransport(inner, {
       plan: plan.network,

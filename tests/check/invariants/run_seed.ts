@@ -11,8 +11,11 @@ import type { LeaseSpec } from "../../../core/operator/lease_lock.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
-import type { EventEntry, RequestEntry } from "../../../testing/check/trace.ts";
-import { World, type WorldObjects } from "../../../testing/check/world.ts";
+import type {
+  EventEntry,
+  RequestEntry,
+} from "../../../dev/testing/check/trace.ts";
+import { World, type WorldObjects } from "../../../dev/testing/check/world.ts";
 import { metricReader } from "../../soak/soaked_operator.ts";
 import {
   childName,

@@ -1,4 +1,4 @@
-import type { Perturbation } from "../../../testing/check/perturbations.ts";
+import type { Perturbation } from "../../../dev/testing/check/perturbations.ts";
 import { Random } from "../../soak/random.ts";
 
 /** Kinds of primaries, of which the first has an `observedGeneration`. */

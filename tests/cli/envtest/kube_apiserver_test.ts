@@ -3,10 +3,10 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createAuthority } from "../../../apiserver/certificates.ts";
-import { readKubeApiServer } from "../../../cli/envtest/kube_apiserver.ts";
-import { ETCD_FLAGS } from "../../../cli/envtest/flag_lists.ts";
-import { readProgramFlags } from "../../../cli/envtest/program_flags.ts";
+import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import { readKubeApiServer } from "../../../dev/cli/envtest/kube_apiserver.ts";
+import { ETCD_FLAGS } from "../../../dev/cli/envtest/flag_lists.ts";
+import { readProgramFlags } from "../../../dev/cli/envtest/program_flags.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 const PAIR = createAuthority({ commonName: "envtest-environment" });

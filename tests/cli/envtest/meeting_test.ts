@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { Caller, Meeting } from "../../../cli/envtest/meeting.ts";
+import { Caller, Meeting } from "../../../dev/cli/envtest/meeting.ts";
 import { runCommand } from "../../support/child_process.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 

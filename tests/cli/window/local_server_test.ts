@@ -8,7 +8,7 @@ import {
   type LocalServer,
   serveLocally,
   TOKEN_HEADER,
-} from "../../../cli/window/local_server.ts";
+} from "../../../dev/cli/window/local_server.ts";
 import { PROJECT } from "../../support/child_process.ts";
 import { Program, runtimeCommand } from "../../support/program.ts";
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
-import type { FaultRule } from "../../../apiserver/faults/fault_rule.ts";
-import type { Faults } from "../../../apiserver/faults/faults.ts";
-import { FAULTS } from "../../../cli/window/fault_choices.ts";
-import { TOKEN_HEADER } from "../../../cli/window/local_server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import type { FaultRule } from "../../../dev/apiserver/faults/fault_rule.ts";
+import type { Faults } from "../../../dev/apiserver/faults/faults.ts";
+import { FAULTS } from "../../../dev/cli/window/fault_choices.ts";
+import { TOKEN_HEADER } from "../../../dev/cli/window/local_server.ts";
 import {
   serveWindow,
   type WindowOptions,
-} from "../../../cli/window/window_server.ts";
+} from "../../../dev/cli/window/window_server.ts";
 
 /** Serves a window, and hands over a function that asks it. */
 async function withWindow(

@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import { parse } from "yaml";
 import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { Informer } from "../../../core/cache/informer/informer.ts";
 import { Client } from "../../../core/client/client.ts";
 import {

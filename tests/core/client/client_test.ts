@@ -13,10 +13,10 @@ import { silentLogger } from "../../../core/logger.ts";
 import { pathRequest } from "../../../core/client/request.ts";
 import { responseError } from "../../../core/client/response.ts";
 import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
-import { setSimulatedWorld } from "../../../core/client/simulated_world.ts";
+import { replaceHost } from "../../../core/client/host.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { inTime } from "../../support/in_time.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import {
   type Script,
@@ -723,10 +723,11 @@ test("Client.request refuses what is no request", async () => {
   assert.equal(transport.requests.length, 0);
 });
 
-test("Client.load in a simulated world keeps the options of the caller", async () => {
+test("Client.load on a replaced host keeps the options of the caller", async () => {
   const transports: ScriptedTransport[] = [];
+  const clock = new VirtualClock();
   const world = {
-    transport() {
+    openTransport() {
       const transport = new ScriptedTransport((_request, count) =>
         count === 1
           ? { status: 429, headers: { "retry-after": "1" } }
@@ -735,15 +736,13 @@ test("Client.load in a simulated world keeps the options of the caller", async (
       transports.push(transport);
       return transport;
     },
-    clock: new VirtualClock(),
+    clock: () => clock,
     random: () => 0.25,
-    host: "simulated",
-    ended: Promise.resolve(),
   };
-  setSimulatedWorld(world);
+  const restore = replaceHost(world);
   try {
     const plain = await Client.load();
-    const { clock, random } = world;
+    const { random } = world;
     assert.deepEqual({ ...plain.defaults }, {
       clock,
       random,
@@ -778,6 +777,6 @@ test("Client.load in a simulated world keeps the options of the caller", async (
     await options.clock.advance(1);
     await third;
   } finally {
-    setSimulatedWorld(undefined);
+    restore();
   }
 });

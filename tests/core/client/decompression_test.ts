@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 

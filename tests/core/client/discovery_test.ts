@@ -4,7 +4,7 @@ import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import { Discovery } from "../../../core/client/discovery.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   type Script,
   ScriptedTransport,

@@ -32,7 +32,7 @@ import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { LeakGuard } from "../../support/leaks.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { RecordedTracer } from "../../support/recorded_tracer.ts";
 import {
   type Script,

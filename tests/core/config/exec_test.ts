@@ -6,7 +6,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../apiserver/certificates.ts";
+} from "../../../dev/apiserver/certificates.ts";
 import { Client } from "../../../core/client/client.ts";
 import {
   type CredentialSource,
@@ -22,7 +22,7 @@ import {
 } from "../../../core/config/load_config.ts";
 import type { Logger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { recordedWarnings } from "../../support/recorded_warnings.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { until } from "../../support/until.ts";

@@ -5,7 +5,7 @@ import {
   FileCredentials,
   SecretFile,
 } from "../../../core/config/file_credentials.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 const FOLDER = temporaryFolder();

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../apiserver/certificates.ts";
+} from "../../../dev/apiserver/certificates.ts";
 import { Client } from "../../../core/client/client.ts";
 import {
   type Credential,
@@ -17,7 +17,7 @@ import {
   loadConfig,
 } from "../../../core/config/load_config.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { recordedWarnings } from "../../support/recorded_warnings.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import {

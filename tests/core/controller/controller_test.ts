@@ -10,8 +10,8 @@ import {
   type ControllerHandle,
   Operator,
 } from "../../../core/operator/operator.ts";
-import { TestCluster } from "../../../testing/test_cluster.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { TestCluster } from "../../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 test("Controller that is stopped during its start opens nothing afterwards", async () => {
   const kind: ResolvedKind = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import {
   type EventOptions,
   EventRecorder,
@@ -13,7 +13,7 @@ import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { abortable } from "../../../core/signals.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const OBJECT: KubernetesObject = {
   metadata: { namespace: "default", name: "engine", uid: "uid-1" },

@@ -12,7 +12,7 @@ import {
 } from "../../../core/controller/source_group.ts";
 import { ConfigMap, Namespace, Secret } from "../../../core/kinds/core_v1.ts";
 import { type LogFields, silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger: () => true, retryFailed() {} };
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { NamespaceSet } from "../../../core/controller/event_source.ts";
 import { WatchGroup } from "../../../core/controller/watch_group.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** A group of watches, and what it has called of its parts, in order. */
 class GroupCase {

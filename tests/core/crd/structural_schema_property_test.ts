@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { z } from "zod";
-import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
-import { structuralCauses } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
+import { structuralCauses } from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
 /** Schema with values that it should accept. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
-import { createCauses } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
+import { createCauses } from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";

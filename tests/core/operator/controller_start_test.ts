@@ -14,7 +14,7 @@ import {
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** A registered controller whose start a function answers, and what became of it. */
 function startOf(

@@ -15,7 +15,7 @@ import {
   type LeaderElectionOptions,
 } from "../../../core/operator/leader_election.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { until } from "../../support/until.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import {

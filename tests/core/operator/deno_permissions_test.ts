@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { PROJECT, runCommand } from "../../support/child_process.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 

@@ -4,7 +4,7 @@ import { Client } from "../../../core/client/client.ts";
 import { systemClock } from "../../../core/clock.ts";
 import { Fence } from "../../../core/operator/fence.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import { withSlowProxy } from "../../support/slow_proxy.ts";

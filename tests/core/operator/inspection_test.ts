@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
 import { inspection, LoopLag } from "../../../core/operator/inspection.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 interface Inspected {
   readonly name: string;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import { fc } from "../../support/property.ts";
@@ -8,7 +8,7 @@ import { Client } from "../../../core/client/client.ts";
 import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { abortable } from "../../../core/signals.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   checkLeaseTimes,
   LEADER_ELECTION_OPTIONS,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { Lease, LeaseLock } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
 const NAME = { namespace: "default", name: "lock" };

@@ -7,7 +7,7 @@ import { defineKind } from "../../../core/crd/define_kind.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { setDevelopment } from "../../../core/operator/development.ts";
+import { replaceHost } from "../../../core/client/host.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import {
   Gadget,
@@ -76,11 +76,13 @@ scenario(
   "A tool is not asked about the start of an operator that was stopped",
   async (fixture) => {
     let asked = 0;
-    setDevelopment({
-      runs: true,
-      logger: silentLogger,
-      operatorMade() {},
-      operatorStarting: () => Promise.resolve(void asked++),
+    const restore = replaceHost({
+      operators: {
+        runs: true,
+        logger: silentLogger,
+        made() {},
+        starting: () => Promise.resolve(void asked++),
+      },
     });
     try {
       const operator = fixture.operator({ probes });
@@ -92,7 +94,7 @@ scenario(
       await fixture.start(operator);
       assert.equal(asked, 1);
     } finally {
-      setDevelopment(undefined);
+      restore();
     }
   },
 );

@@ -9,7 +9,7 @@ import {
   SYSTEM,
   type SystemMemory,
 } from "../../../core/operator/process_memory.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import type { OperatorCacheOptions } from "../../../core/operator/operator_options.ts";
 import { Gadget, scenario } from "../../support/operator_fixture.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
 import { Client } from "../../../core/client/client.ts";
@@ -9,7 +9,7 @@ import {
   ShardLeases,
 } from "../../../core/operator/shard_leases.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
 const KEY = { namespace: "default", name: "shop-a" };

@@ -17,7 +17,7 @@ import {
   type MembershipStore,
   Sharding,
 } from "../../../core/operator/sharding.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   anyWay,
   atDistance,

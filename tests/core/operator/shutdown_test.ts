@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { silentLogger } from "../../../core/logger.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
 import { drain, onStopSignal } from "../../../core/operator/shutdown.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Drains a controller that is idle and one whose run the test ends. */
 function drained() {

@@ -6,7 +6,7 @@ import {
   type QueueItem,
   SchedulingQueue,
 } from "../../../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Model of a key. */
 interface KeyModel {

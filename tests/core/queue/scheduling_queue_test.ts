@@ -5,7 +5,7 @@ import {
   type QueueItem,
   SchedulingQueue,
 } from "../../../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 function takeAll(queue: SchedulingQueue): string[] {
   const keys: string[] = [];

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { Pod } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";

@@ -5,7 +5,7 @@ import { Operator } from "../../../core/operator/operator.ts";
 import {
   checkOperator,
   type Runner,
-} from "../../../testing/check/check_operator.ts";
+} from "../../../dev/testing/check/check_operator.ts";
 
 test("A check whose first run takes all of its time runs nothing else", async () => {
   const jobs: string[] = [];

@@ -4,8 +4,8 @@ import {
   callDifferences,
   callsOf,
   comparableCall,
-} from "../../../testing/check/calls.ts";
-import type { TracedNote } from "../../../testing/check/run_record.ts";
+} from "../../../dev/testing/check/calls.ts";
+import type { TracedNote } from "../../../dev/testing/check/run_record.ts";
 import { event, note, write } from "./check_case.ts";
 
 /** Request outside the cluster, with a JSON body. */

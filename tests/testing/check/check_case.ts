@@ -6,14 +6,14 @@ import type {
   TracedNote,
   TracedWrite,
   TraceEntry,
-} from "../../../testing/check/run_record.ts";
+} from "../../../dev/testing/check/run_record.ts";
 import {
   type Case,
   judge,
   judgeReference,
   type Violation,
-} from "../../../testing/check/oracles.ts";
-import type { Scenario } from "../../../testing/check/workload.ts";
+} from "../../../dev/testing/check/oracles.ts";
+import type { Scenario } from "../../../dev/testing/check/workload.ts";
 
 /** Object of a made-up run, with a UID made of its name. */
 export function checkedObject(

@@ -9,16 +9,16 @@ import {
   checkOperator,
   type EngineOptions,
   type Progress,
-} from "../../../testing/check/check_operator.ts";
+} from "../../../dev/testing/check/check_operator.ts";
 import type {
   Exploration,
   Job,
   Judgement,
-} from "../../../testing/check/check_session.ts";
-import type { Violation } from "../../../testing/check/oracles.ts";
-import type { RunRecord } from "../../../testing/check/run_record.ts";
-import type { CheckReport } from "../../../testing/check_options.ts";
-import type { Scenario } from "../../../testing/check/workload.ts";
+} from "../../../dev/testing/check/check_session.ts";
+import type { Violation } from "../../../dev/testing/check/oracles.ts";
+import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
+import type { CheckReport } from "../../../dev/testing/check_options.ts";
+import type { Scenario } from "../../../dev/testing/check/workload.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { checkedObject, event, run, write } from "./check_case.ts";
 

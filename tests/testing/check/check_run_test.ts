@@ -4,17 +4,17 @@ import type { Duration } from "../../../core/api/duration.ts";
 import { noUpdate } from "../../../core/controller/result.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { runScenario } from "../../../testing/check/check_run.ts";
-import { operatorSource } from "../../../testing/check/operator_source.ts";
-import type { Perturbation } from "../../../testing/check/plan.ts";
+import { runScenario } from "../../../dev/testing/check/check_run.ts";
+import { operatorSource } from "../../../dev/testing/check/operator_source.ts";
+import type { Perturbation } from "../../../dev/testing/check/plan.ts";
 import {
   notesOf,
   type RunRecord,
   writesOf,
   writeText,
-} from "../../../testing/check/run_record.ts";
-import type { CheckStep } from "../../../testing/check/workload.ts";
-import type { CheckOptions } from "../../../testing/check_options.ts";
+} from "../../../dev/testing/check/run_record.ts";
+import type { CheckStep } from "../../../dev/testing/check/workload.ts";
+import type { CheckOptions } from "../../../dev/testing/check_options.ts";
 
 const map = (data: Record<string, string>, name = "a") => ({
   apiVersion: "v1",

@@ -8,11 +8,14 @@ import {
   type Job,
   type Judgement,
   type SessionOptions,
-} from "../../../testing/check/check_session.ts";
-import type { Perturbation } from "../../../testing/check/plan.ts";
-import type { RunRecord } from "../../../testing/check/run_record.ts";
+} from "../../../dev/testing/check/check_session.ts";
+import type { Perturbation } from "../../../dev/testing/check/plan.ts";
+import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
-import type { CheckStep, Scenario } from "../../../testing/check/workload.ts";
+import type {
+  CheckStep,
+  Scenario,
+} from "../../../dev/testing/check/workload.ts";
 
 const map = (text: string, name = "a") => ({
   apiVersion: "v1",

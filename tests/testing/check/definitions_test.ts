@@ -4,7 +4,7 @@ import { untyped } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { z } from "zod";
 
 const Site = defineKind({

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { derivePlans } from "../../../testing/check/derive_plans.ts";
-import { planText, readPlan, worldPlan } from "../../../testing/check/plan.ts";
+import { derivePlans } from "../../../dev/testing/check/derive_plans.ts";
+import {
+  planText,
+  readPlan,
+  worldPlan,
+} from "../../../dev/testing/check/plan.ts";
 import {
   checkedObject,
   event,

@@ -7,8 +7,8 @@ import {
   exampleObjects,
   requireAccepted,
   scratchServer,
-} from "../../../testing/check/examples.ts";
-import type { OperatorSource } from "../../../testing/check/operator_source.ts";
+} from "../../../dev/testing/check/examples.ts";
+import type { OperatorSource } from "../../../dev/testing/check/operator_source.ts";
 
 const names = { group: "a.io", version: "v1" };
 const spec = z.object({ size: z.int().optional() });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import {
   choicesText,
   readChoices,
   ScheduleGraph,
-} from "../../../testing/check/explorer.ts";
+} from "../../../dev/testing/check/explorer.ts";
 
 const keeper = new URL("fixtures/keeper.ts", import.meta.url);
 const gadget = (kind: string, size: number, name = "sample") => ({

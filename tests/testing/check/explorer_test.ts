@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Explorer, ScheduleGraph } from "../../../testing/check/explorer.ts";
+import {
+  Explorer,
+  ScheduleGraph,
+} from "../../../dev/testing/check/explorer.ts";
 import type {
   EventEntry,
   RequestEntry,
   TraceEntry,
-} from "../../../testing/check/trace.ts";
-import type { World } from "../../../testing/check/world.ts";
+} from "../../../dev/testing/check/trace.ts";
+import type { World } from "../../../dev/testing/check/world.ts";
 
 /** World with a ConfigMap of a size, and what has happened in it. */
 function worldOf(trace: readonly TraceEntry[] = [], size = 1): World {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { patchStatus } from "../../../core/controller/result.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { z } from "zod";
 
 const Scale = defineKind({

@@ -4,11 +4,11 @@ import { test } from "node:test";
 import {
   examplesBeside,
   readExamples,
-} from "../../../testing/check/example_files.ts";
+} from "../../../dev/testing/check/example_files.ts";
 import {
   optionsBeside,
   readOptions,
-} from "../../../testing/check/options_file.ts";
+} from "../../../dev/testing/check/options_file.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 const POD = "apiVersion: v1\nkind: Pod\nmetadata: { name: a }\n";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importFresh } from "../../../testing/check/fresh_modules.ts";
+import { importFresh } from "../../../dev/testing/check/fresh_modules.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 test("importFresh starts the state of modules again, and reads JSON", async () => {

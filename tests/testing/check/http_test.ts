@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import http, { request } from "node:http";
 import { test } from "node:test";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 
 test("Requests by node:http and node:https are answered by the externals", async () => {
   const before = [http.request, request];

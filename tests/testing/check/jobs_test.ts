@@ -4,7 +4,7 @@ import { defineKind } from "../../../core/crd/define_kind.ts";
 import { patchStatus } from "../../../core/controller/result.ts";
 import { Job } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { z } from "zod";
 
 const Task = defineKind({

@@ -6,13 +6,13 @@ import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { untyped } from "../../../core/api/kind.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
-import { development } from "../../../core/operator/development.ts";
+import { host } from "../../../core/client/host.ts";
 import { Operator, watch } from "../../../mod.ts";
 import {
   isDefinitionOf,
   operatorSource,
   shownPath,
-} from "../../../testing/check/operator_source.ts";
+} from "../../../dev/testing/check/operator_source.ts";
 
 test("shownPath gives a path that a shell reads as one word", () => {
   const here = process.cwd();
@@ -53,12 +53,12 @@ test("operatorSource has the kinds that an operator defines, or is given", async
   assert.equal(source.kindOf("b.io", "others"), "others");
 });
 
-test("operatorSource leaves fetch and the development mode as they were", async () => {
+test("operatorSource leaves fetch and the host as they were", async () => {
   const { fetch } = globalThis;
   const file = new URL("fixtures/copier.ts", import.meta.url);
   await operatorSource(file);
   assert.equal(globalThis.fetch, fetch);
-  assert.equal(development(), undefined);
+  assert.equal(host().operators, undefined);
 });
 
 test("isDefinitionOf compares the kind of an object, the group and the name", () => {

@@ -5,10 +5,10 @@ import {
   judgePaths,
   judgeReference,
   type Violation,
-} from "../../../testing/check/oracles.ts";
+} from "../../../dev/testing/check/oracles.ts";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
-import type { RunRecord } from "../../../testing/check/run_record.ts";
-import type { Scenario } from "../../../testing/check/workload.ts";
+import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
+import type { Scenario } from "../../../dev/testing/check/workload.ts";
 import {
   checkedObject,
   clean,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
-import type { Plan } from "../../../testing/check/plan.ts";
-import { judgePaths } from "../../../testing/check/oracles.ts";
-import { differingPlaces } from "../../../testing/check/check_session.ts";
-import type { RunRecord } from "../../../testing/check/run_record.ts";
+import type { Plan } from "../../../dev/testing/check/plan.ts";
+import { judgePaths } from "../../../dev/testing/check/oracles.ts";
+import { differingPlaces } from "../../../dev/testing/check/check_session.ts";
+import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
 import {
   checkedObject,
   clean,

@@ -5,8 +5,8 @@ import {
   type Perturbation,
   Perturbations,
   type PerturbedWorld,
-} from "../../../testing/check/perturbations.ts";
-import { WorldClock } from "../../../testing/check/world_clock.ts";
+} from "../../../dev/testing/check/perturbations.ts";
+import { WorldClock } from "../../../dev/testing/check/world_clock.ts";
 
 /** Lease, as far as the tests read it. */
 interface LeaseObject {

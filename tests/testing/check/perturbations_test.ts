@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import type { Perturbation } from "../../../testing/check/perturbations.ts";
+import type { Perturbation } from "../../../dev/testing/check/perturbations.ts";
 import type { WorldRun } from "./run_world.ts";
 import {
   COPIER,

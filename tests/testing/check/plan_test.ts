@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { planText, readPlan, worldPlan } from "../../../testing/check/plan.ts";
+import {
+  planText,
+  readPlan,
+  worldPlan,
+} from "../../../dev/testing/check/plan.ts";
 import { fc } from "../../support/property.ts";
 
 const parameter = fc.oneof(

@@ -2,7 +2,7 @@
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { importFresh } from "../../../testing/check/fresh_modules.ts";
+import { importFresh } from "../../../dev/testing/check/fresh_modules.ts";
 import { COPIER, copier, runCopier } from "./copier_world.ts";
 import { runWorld, type WorldRun, type WorldStep } from "./run_world.ts";
 import { traceLine } from "./trace_lines.ts";

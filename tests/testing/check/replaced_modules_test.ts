@@ -5,7 +5,7 @@ import { test } from "node:test";
 import {
   REPLACED_MODULES,
   replacementOf,
-} from "../../../testing/check/replaced_modules.ts";
+} from "../../../dev/testing/check/replaced_modules.ts";
 
 const { setTimeout: wait, setInterval: waitAgain, scheduler } =
   REPLACED_MODULES["timers/promises"] as typeof platformPromises;

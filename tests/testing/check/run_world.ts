@@ -4,13 +4,13 @@
  * @module
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
-import type { ObjectReference } from "../../../testing/check/perturbations.ts";
-import type { TraceEntry } from "../../../testing/check/trace.ts";
+import type { ObjectReference } from "../../../dev/testing/check/perturbations.ts";
+import type { TraceEntry } from "../../../dev/testing/check/trace.ts";
 import {
   World,
   type WorldObjects,
   type WorldOptions,
-} from "../../../testing/check/world.ts";
+} from "../../../dev/testing/check/world.ts";
 
 /** Step of a workload. */
 export type WorldStep =

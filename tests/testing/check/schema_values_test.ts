@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
+import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { textMatching } from "../../../testing/check/pattern_text.ts";
+import { textMatching } from "../../../dev/testing/check/pattern_text.ts";
 import {
   changed,
   fittingValue,
   leafChanges,
-} from "../../../testing/check/schema_values.ts";
+} from "../../../dev/testing/check/schema_values.ts";
 import { fc } from "../../support/property.ts";
 
 const scalar: fc.Arbitrary<OpenApiSchema> = fc.oneof(

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import type {
   RunRecord,
   TraceEntry,
-} from "../../../testing/check/run_record.ts";
+} from "../../../dev/testing/check/run_record.ts";
 import {
   sequenceDiagram,
   sequenceText,
-} from "../../../testing/check/sequence.ts";
+} from "../../../dev/testing/check/sequence.ts";
 import { event, note, run, write } from "./check_case.ts";
 
 test("A sequence has one line for the same requests in a row, such as polls", () => {

@@ -7,7 +7,7 @@ import {
   differencesText,
   fieldPath,
   stateDifferences,
-} from "../../../testing/check/state.ts";
+} from "../../../dev/testing/check/state.ts";
 
 const uid = (digit: number) =>
   `${String(digit).repeat(8)}-1111-4111-8111-111111111111`;

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { z } from "zod";
 import { defineKind, Operator, patchStatus } from "../../../mod.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { checkOperator } from "../../../testing/check/check_operator.ts";
-import type { OperatorCluster } from "../../../testing/check/world.ts";
+import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
+import type { OperatorCluster } from "../../../dev/testing/check/world.ts";
 
 const Report = defineKind({
   group: "test.coracle.dev",

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { TraceEntry } from "../../../testing/check/trace.ts";
+import type { TraceEntry } from "../../../dev/testing/check/trace.ts";
 
 /** Parts of an entry whose text depends on the runtime. */
 const RUNTIME_TEXT = new Set(["fields", "message"]);

@@ -8,7 +8,7 @@ import {
   type Scenario,
   scenarios,
   stepText,
-} from "../../../testing/check/workload.ts";
+} from "../../../dev/testing/check/workload.ts";
 
 /** Definition of a kind with these fields of its spec. */
 function definition(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WorldClock } from "../../../testing/check/world_clock.ts";
+import { WorldClock } from "../../../dev/testing/check/world_clock.ts";
 
 test("WorldClock fires the next timer up to a time, and moves to it", () => {
   const clock = new WorldClock();

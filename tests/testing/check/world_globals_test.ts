@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WorldClock } from "../../../testing/check/world_clock.ts";
-import { replaceGlobals } from "../../../testing/check/world_globals.ts";
+import { WorldClock } from "../../../dev/testing/check/world_clock.ts";
+import { replaceGlobals } from "../../../dev/testing/check/world_globals.ts";
 
 /** Runs with the globals of a world, whose random numbers are a half. */
 async function withGlobals(

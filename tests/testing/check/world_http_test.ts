@@ -5,7 +5,7 @@ import https from "node:https";
 import type { Readable } from "node:stream";
 import { test } from "node:test";
 import { nextTurn } from "../../../core/clock.ts";
-import { replaceHttp } from "../../../testing/check/world_http.ts";
+import { replaceHttp } from "../../../dev/testing/check/world_http.ts";
 
 type Answer = Readable & {
   readonly statusCode: number;

@@ -4,7 +4,7 @@ import {
   type Action,
   type Chooser,
   Schedule,
-} from "../../../testing/check/world_schedule.ts";
+} from "../../../dev/testing/check/world_schedule.ts";
 
 /** Action that its name identifies in what a schedule gives. */
 function action(label: string, more: Partial<Action> = {}): Action {

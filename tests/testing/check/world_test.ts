@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { World } from "../../../testing/check/world.ts";
+import { World } from "../../../dev/testing/check/world.ts";
 import {
   COPIER,
   copier,

@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Change } from "../../../apiserver/storage/history.ts";
+import type { Change } from "../../../dev/apiserver/storage/history.ts";
 import { nextTurn } from "../../../core/clock.ts";
 import type {
   HttpRequest,
   HttpResponse,
 } from "../../../core/client/transport/transport.ts";
-import type { WriteVerdict } from "../../../testing/check/perturbations.ts";
+import type { WriteVerdict } from "../../../dev/testing/check/perturbations.ts";
 import type {
   EventEntry,
   RequestEntry,
   TraceEntry,
-} from "../../../testing/check/trace.ts";
-import type { Action } from "../../../testing/check/world_schedule.ts";
+} from "../../../dev/testing/check/trace.ts";
+import type { Action } from "../../../dev/testing/check/world_schedule.ts";
 import {
   type Surroundings,
   WorldTransport,
-} from "../../../testing/check/world_transport.ts";
+} from "../../../dev/testing/check/world_transport.ts";
 
 const MAPS = "/api/v1/namespaces/shop/configmaps";
 const encoder = new TextEncoder();

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { AuditEvent } from "../../../apiserver/request_handler.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import type { AuditEvent } from "../../../dev/apiserver/request_handler.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { AppliedChange } from "../../../workflows/apply/change_set.ts";
 import type { SetOptions } from "../../../workflows/apply/apply_set.ts";

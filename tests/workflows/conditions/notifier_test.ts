@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { nextTurn } from "../../../core/clock.ts";
 import { jsonLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   type Notification,
   WebhookNotifier,

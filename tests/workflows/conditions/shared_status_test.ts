@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
-import type { AuditEvent } from "../../../apiserver/request_handler.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import type { AuditEvent } from "../../../dev/apiserver/request_handler.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   type NewCondition,
   removeCondition,

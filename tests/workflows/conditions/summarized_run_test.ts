@@ -5,7 +5,7 @@ import type { Context } from "../../../core/controller/context.ts";
 import { removeFinalizer } from "../../../core/controller/result.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { Failed, Stalled } from "../../../workflows/conditions/outcome.ts";
 import { intervalSchedule } from "../../../workflows/conditions/reconcile_result.ts";
 import { summarized } from "../../../workflows/conditions/summarized.ts";

@@ -5,7 +5,7 @@ import { nextTurn } from "../../../core/clock.ts";
 import { connectionError } from "../../../core/client/transport/transport_error.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { VirtualClock, withTestCluster } from "../../../testing/mod.ts";
+import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
 import { attemptAll } from "../../../workflows/dependents/dependent.ts";
 import { bulkDependent, Workflow } from "../../../workflows/mod.ts";
 

@@ -11,7 +11,7 @@ import { defineKind } from "../../../core/crd/define_kind.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { pollingSource } from "../../../sources/mod.ts";
-import { VirtualClock, withTestCluster } from "../../../testing/mod.ts";
+import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
 import {
   configMapState,
   externalBulkDependent,

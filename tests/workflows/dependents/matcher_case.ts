@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Kind } from "../../../core/api/kind.ts";
 import type { ApplyObject, UntypedObject } from "../../../core/api/object.ts";
 import { keyOf } from "../../../core/api/object_key.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { desiredObject } from "../../../workflows/dependents/dependent_resource.ts";
 import { MatchMemory } from "../../../workflows/dependents/field_match.ts";
 

@@ -10,7 +10,7 @@ import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { DependentResource } from "../../../workflows/dependents/dependent_resource.ts";
 import { kubernetesDependent } from "../../../workflows/dependents/kubernetes_dependent.ts";
 import { gadget } from "../../support/source_context.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** A server and a cache with nothing but ConfigMaps. */
 class Maps {

@@ -4,7 +4,7 @@ import type { ResolvedKind } from "../../../core/api/kind.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { Activation, crdPresent } from "../../../workflows/graph/activation.ts";
 import type { WorkflowNode } from "../../../workflows/graph/node.ts";
 import { gadget, recordedContext } from "../../support/source_context.ts";

@@ -8,7 +8,7 @@ import type {
 } from "../../../core/controller/event_source.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   Activation,
   CrdPresence,

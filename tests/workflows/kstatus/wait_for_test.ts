@@ -4,8 +4,8 @@ import type {
   KubernetesObject,
   OwnerReference,
 } from "../../../core/api/object.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
-import type { AuditEvent } from "../../../apiserver/request_handler.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
+import type { AuditEvent } from "../../../dev/apiserver/request_handler.ts";
 import type { Client } from "../../../core/client/client.ts";
 import {
   Deployment,
@@ -14,7 +14,7 @@ import {
 } from "../../../core/kinds/apps_v1.ts";
 import { Job } from "../../../core/kinds/batch_v1.ts";
 import { ConfigMap, Pod } from "../../../core/kinds/core_v1.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   WaitError,
   waitFor,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Context } from "../../../core/controller/context.ts";
 import { noUpdate } from "../../../core/controller/result.ts";
 import { Canary } from "../../../workflows/phases/canary.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { Gadget, scenario } from "../../support/operator_fixture.ts";
 
 scenario(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
-import { ApiServer } from "../../../apiserver/server.ts";
+import { ApiServer } from "../../../dev/apiserver/server.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { Namespace } from "../../../core/kinds/core_v1.ts";
 import {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { noMetrics } from "../../../core/metrics.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { LifecycleMetrics } from "../../../workflows/phases/lifecycle_metrics.ts";
 import {
   INVALID_SPEC,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { VirtualClock, withTestCluster } from "../../../testing/mod.ts";
+import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
 import {
   conditionedStatus,
   intervalSchedule,

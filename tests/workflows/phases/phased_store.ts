@@ -4,7 +4,7 @@ import type { Client } from "../../../core/client/client.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import type { Reconciler } from "../../../core/controller/reconciler.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import type { TaskObject } from "../../../workflows/phases/one_shot_task.ts";
 import type { PhasedObject } from "../../../workflows/phases/phased_status.ts";
 import type { StatesObject } from "../../../workflows/phases/states.ts";

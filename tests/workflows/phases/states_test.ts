@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Kind } from "../../../core/api/kind.ts";
 import type { Context } from "../../../core/controller/context.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   states,
   type StatesObject,

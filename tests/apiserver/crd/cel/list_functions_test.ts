@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadPatterns } from "../../../../apiserver/cel/pattern.ts";
-import { compileRules } from "../../../../apiserver/crd/cel/rule_validator.ts";
+import { loadPatterns } from "../../../../dev/apiserver/cel/pattern.ts";
+import { compileRules } from "../../../../dev/apiserver/crd/cel/rule_validator.ts";
 
 /** Messages of the violations of a rule on a list of numbers. */
 async function messages(rule: string): Promise<readonly unknown[]> {

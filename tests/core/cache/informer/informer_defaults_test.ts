@@ -5,7 +5,7 @@ import type { InformerClient } from "../../../../core/cache/watch/watch_requests
 import { type Logger, silentLogger } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
 import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { FaultEffect } from "../../../../apiserver/faults/fault_rule.ts";
-import { TestCluster } from "../../../../testing/test_cluster.ts";
+import type { FaultEffect } from "../../../../dev/apiserver/faults/fault_rule.ts";
+import { TestCluster } from "../../../../dev/testing/test_cluster.ts";
 import { Informer } from "../../../../core/cache/informer/informer.ts";
 import type { InformerOptions } from "../../../../core/cache/informer/informer_options.ts";
 import { Client } from "../../../../core/client/client.ts";
@@ -11,8 +11,8 @@ import {
   Namespace,
 } from "../../../../core/kinds/mod.ts";
 import { untyped } from "../../../../core/api/kind.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
-import { type Random, seededRandom } from "../../../../apiserver/random.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+import { type Random, seededRandom } from "../../../../dev/apiserver/random.ts";
 import { stateOf } from "../../../support/fake_watch_call.ts";
 import { ON_REAL_CLUSTER } from "../../../support/scenario_cluster.ts";
 

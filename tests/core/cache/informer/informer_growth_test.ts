@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../../apiserver/server.ts";
+import { ApiServer } from "../../../../dev/apiserver/server.ts";
 import {
   type InformerLease,
   InformerPool,

@@ -14,7 +14,7 @@ import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import type { ObjectHeader } from "../../../../core/json/object_header.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { shardSelector } from "../../../support/shard_selector.ts";
 

@@ -16,7 +16,7 @@ import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import type { ObjectHeader } from "../../../../core/json/object_header.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { growthOf } from "../../../support/growth.ts";
 import { inTime } from "../../../support/in_time.ts";

@@ -8,7 +8,7 @@ import { fc } from "../../../support/property.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts";
 import { silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Member whose memory shrinks by 10 bytes per step. */
 class Member {

@@ -6,7 +6,7 @@ import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts"
 import { readEvents } from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { type LogFields, silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Process with 1,000 bytes of memory and a usage set by the test. */
 class Process {

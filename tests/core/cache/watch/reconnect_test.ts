@@ -5,7 +5,7 @@ import {
   BackOff,
   RECONNECT_OPTIONS,
 } from "../../../../core/cache/watch/reconnect.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 function make(random: () => number): { clock: VirtualClock; backOff: BackOff } {
   const clock = new VirtualClock();

@@ -23,7 +23,7 @@ import { ChunkQueue } from "../../../../core/client/transport/chunk_queue.ts";
 import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { loggedSink } from "../../../support/logged_sink.ts";

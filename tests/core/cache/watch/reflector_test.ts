@@ -17,7 +17,7 @@ import type { ApiRequest } from "../../../../core/client/request.ts";
 import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { loggedSink } from "../../../support/logged_sink.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
 import type { ApiRequest } from "../../../../core/client/request.ts";
 import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const REQUEST: ApiRequest = {
   verb: "list",

@@ -6,7 +6,7 @@ import {
 } from "../../../../core/cache/watch/watch_record.ts";
 import { silentLogger } from "../../../../core/logger.ts";
 import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 function record() {
   const clock = new VirtualClock();

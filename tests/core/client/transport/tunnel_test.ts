@@ -6,7 +6,7 @@ import { openTunnel } from "../../../../core/client/transport/tunnel.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { until } from "../../../support/until.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const SOON = { within: 5_000 };
 const SCHEMES = ["http", "socks5"] as const;

@@ -14,7 +14,7 @@ import {
   type OpenStream,
   openWebSocket,
 } from "../../../../core/client/transport/web_socket.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
 import { withSlowProxy } from "../../../support/slow_proxy.ts";

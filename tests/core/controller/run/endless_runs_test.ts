@@ -8,8 +8,8 @@ import { silentLogger } from "../../../../core/logger.ts";
 import { patchStatus } from "../../../../core/controller/result.ts";
 import { ConfigMap } from "../../../../core/kinds/mod.ts";
 import { Operator } from "../../../../core/operator/operator.ts";
-import { withTestCluster } from "../../../../testing/test_cluster.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { withTestCluster } from "../../../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Gadget } from "../../../support/operator_fixture.ts";
 import type { Reconciler } from "../../../../core/controller/reconciler.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Duration } from "../../../../core/api/duration.ts";
 import { OverdueRuns } from "../../../../core/controller/run/run_observers.ts";
 import { type LogFields, silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import {
   DONE,
   type Gadget,

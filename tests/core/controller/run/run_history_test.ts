@@ -15,7 +15,7 @@ import {
 import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
 import { jsonLogger } from "../../../../core/logger.ts";
 import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** A run that began at this time of the clock. */
 function runOf(startedAt: number, writes: readonly RunWrite[] = []) {

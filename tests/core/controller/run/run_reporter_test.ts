@@ -6,7 +6,7 @@ import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
 import { RunReporter } from "../../../../core/controller/run/run_observers.ts";
 import { jsonLogger, type LogLevel } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Log levels and messages of a failed run that is retried. */
 function failedRun(successLevel: LogLevel): readonly string[] {

@@ -12,7 +12,7 @@ import {
 } from "../../../../core/controller/run/write_loop.ts";
 import { silentLogger } from "../../../../core/logger.ts";
 import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Fight in which another writer resets `.status.parts.count` after each write. */
 function fight(fieldsV1: Record<string, object>): FieldFight {

@@ -13,7 +13,7 @@ import {
   type WatchSource,
   type WatchSourceOptions,
 } from "../../../../core/controller/watch/watch_source.ts";
-import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { gadget, recordedContext } from "../../../support/source_context.ts";
 
 type Secondary = KubernetesObject & { readonly primaries: readonly string[] };

@@ -1,0 +1,170 @@
+import { hostname } from "node:os";
+import type { Kind } from "../api/kind.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import type { Transport } from "./transport/transport.ts";
+
+/** Handle of an operator for tools such as `coracle dev`. */
+export interface OperatorHandle {
+  /** Controllers of the operator, and the kinds that they watch. */
+  readonly controllers: readonly {
+    /** Name of the controller. */
+    readonly name: string;
+    /** Kind of the primaries of the controller. */
+    readonly kind: Kind;
+    /** Kinds of the secondary resources, from the event sources. */
+    readonly secondaryKinds: readonly Kind[];
+    /** Kinds that the controller only watches. */
+    readonly readOnlyKinds: readonly Kind[];
+    /** Options of the controller that tools need. */
+    readonly settings: {
+      /** Whether the CustomResourceDefinition is applied at start. */
+      readonly install: boolean;
+      /** Watched namespaces; undefined for those of the operator. */
+      readonly namespaces?: "all" | "current" | readonly string[] | undefined;
+      /** Whether the primaries get a finalizer. */
+      readonly usesFinalizer: boolean;
+      /** Whether primaries have a status; derived from the kind if absent. */
+      readonly hasStatus?: boolean | undefined;
+      /** Workflow that runs before the reconciler. */
+      readonly workflow?: { toMermaid?(): string } | undefined;
+    };
+  }[];
+  /** Options of the operator that its deployment depends on. */
+  readonly settings: {
+    /** Watched namespaces. */
+    readonly namespaces: "all" | "current" | readonly string[];
+    /** Lease of the leader election; by default in the namespace of the operator. */
+    readonly leaderElection?: {
+      readonly name: string;
+      readonly namespace?: string | undefined;
+    } | undefined;
+    /** Lease of the sharding; those of the replicas have its name as prefix. */
+    readonly sharding?: {
+      readonly name: string;
+      readonly namespace?: string | undefined;
+    } | undefined;
+    /** Grace period of its stop, in milliseconds. */
+    readonly shutdownGrace?: number | undefined;
+    /** Options of the server of the probes. */
+    readonly probes?:
+      | {
+        /** Port to listen on. */
+        readonly port: number;
+        /** Address to listen on. */
+        readonly host: string;
+        /** Whether the server answers `coracle why`. */
+        readonly debug: boolean;
+      }
+      | undefined;
+  };
+  /** Returns the runs of an object in each controller that knows it. */
+  why(key: string): readonly object[];
+  /** Returns the state of the operator as plain data. */
+  inspect(): object;
+  /** Returns a controller for tools that control it; undefined if there is none. */
+  controllerNamed(name: string): {
+    /** Adds a run of an object. */
+    trigger(key: string): void;
+    /** Kind of the primaries of the controller. */
+    readonly kind: Kind;
+    /** Options of the controller that tools need. */
+    readonly settings: {
+      /** Annotation that pauses a primary; undefined if there is none. */
+      readonly pauseAnnotation?: string | undefined;
+    };
+  } | undefined;
+  /**
+   * Starts the operator; resolves when its caches are synced. A second call
+   * only waits for the first.
+   */
+  start(): Promise<void>;
+  /** Stops the operator gracefully; safe to call more than once. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Hooks of a tool that loads the program of an operator, such as `coracle dev`.
+ * The program needs no change, because every operator calls them itself.
+ */
+export interface OperatorHooks {
+  /**
+   * Whether operators run. If not, `start` and `run` return immediately, for
+   * tools that only inspect the controllers.
+   */
+  readonly runs: boolean;
+  /** Logger for operators without one of their own. */
+  readonly logger?: Logger | undefined;
+  /** Handles the creation of an operator. */
+  made(operator: OperatorHandle): void;
+  /** Handles the start of an operator, before its controllers; awaited. */
+  starting?(operator: OperatorHandle): Promise<void>;
+  /** Handles the completed start of an operator, whose caches are synced. */
+  started?(operator: OperatorHandle): void;
+}
+
+/**
+ * Host: what clients and operators take from the process that they run in. Tools
+ * replace parts of it, and run programs of operators without a change of their
+ * code: `coracle dev` observes the operators, `coracle check` simulates all of it.
+ */
+export interface Host {
+  /** Opens the transport of a client; undefined for connections to its cluster. */
+  readonly openTransport?: (() => Transport) | undefined;
+  /** Returns the clock for clients and operators without one of their own. */
+  readonly clock: () => Clock;
+  /** Random numbers for those without a source of their own. */
+  readonly random: () => number;
+  /** Returns the host name, by which replicas are told apart. */
+  readonly hostname: () => string;
+  /** Whether operators serve their probes. */
+  readonly servesProbes: boolean;
+  /** Promise that resolves at the end of a simulation; undefined without one. */
+  readonly ended?: Promise<void> | undefined;
+  /** Hooks of the tool that has loaded the operators; undefined in production. */
+  readonly operators?: OperatorHooks | undefined;
+}
+
+const PROCESS: Host = {
+  clock: () => systemClock,
+  random: Math.random,
+  hostname,
+  servesProbes: true,
+};
+
+/** Global key of the replacements, which all copies of the library share. */
+const REPLACEMENTS = Symbol.for("@coracle/operator/host");
+
+type Replacements = readonly Partial<Host>[];
+
+function replacements(): Replacements {
+  return (globalThis as Record<symbol, Replacements | undefined>)[
+    REPLACEMENTS
+  ] ?? [];
+}
+
+function setReplacements(value: Replacements): void {
+  (globalThis as Record<symbol, Replacements | undefined>)[REPLACEMENTS] =
+    value;
+}
+
+/** Returns the host of this process, with what tools have replaced. */
+export function host(): Host {
+  const replaced = replacements();
+  return replaced.length === 0 ? PROCESS : Object.assign(
+    {},
+    PROCESS,
+    ...replaced,
+  ) as Host;
+}
+
+/**
+ * Replaces parts of the host. Of several replacements of a part the last holds;
+ * they may be undone in any order.
+ *
+ * @returns Function that undoes the replacement.
+ */
+export function replaceHost(parts: Partial<Host>): () => void {
+  setReplacements([...replacements(), parts]);
+  return () => setReplacements(replacements().filter((one) => one !== parts));
+}

@@ -1,0 +1,95 @@
+/**
+ * What `@coracle/dev` needs of the operator and no program should use: there is
+ * no promise about these names. Any version may change or remove them, without
+ * a line in the changelog; `@coracle/dev` takes the version that it was made for.
+ *
+ * {@linkcode replaceHost} is the seam by which tools replace cluster, clock,
+ * random numbers and lifecycle of the operators in their process. The rest are
+ * parts of the client, JSON and schemas that the embedded API server shares.
+ *
+ * @module
+ */
+
+export type { Status, StatusCause } from "./api/api_error.ts";
+export { matchesFields, parseFieldSelector } from "./api/field_selector.ts";
+export { checkInput } from "./api/input.ts";
+export {
+  apiVersionOf,
+  builtIn,
+  checkKind,
+  isBuiltIn,
+  isResolved,
+  kindText,
+  parseApiVersion,
+  sameKind,
+} from "./api/kind.ts";
+export {
+  type LabelOperator,
+  labelRequirement,
+  labelRequirements,
+  labelSelectorText,
+} from "./api/label_selector.ts";
+export {
+  checkOption,
+  checkOptions,
+  checkParts,
+  nearestName,
+  type OptionRules,
+  shown,
+  typeText,
+} from "./api/options.ts";
+export {
+  inShard,
+  type ParsedShardSelector,
+  parseShardSelector,
+} from "./api/shard_selector.ts";
+export { clientSettings } from "./client/client_options.ts";
+export { openConnection } from "./client/connection.ts";
+export { host, type OperatorHooks, replaceHost } from "./client/host.ts";
+export { CHANNEL_V4, CHANNEL_V5 } from "./client/pods/channel_stream.ts";
+export { readBody } from "./client/response.ts";
+export {
+  ChunkQueue,
+  textOf,
+  WholeBody,
+} from "./client/transport/chunk_queue.ts";
+export { openHttpTransport } from "./client/transport/open_transport.ts";
+export type { HttpTransport } from "./client/transport/transport.ts";
+export { loadModule, modulesLoaded, nextTurn } from "./clock.ts";
+export {
+  CRD_KIND,
+  type CrdCondition,
+  type CrdNames,
+  type CrdObject,
+} from "./crd/crd_object.ts";
+export { applyCrd } from "./crd/install_crd.ts";
+export {
+  isDefinedKind,
+  type PrinterColumn,
+  type ValidationRule,
+} from "./crd/kind_definition.ts";
+export { kindNames } from "./crd/kind_names.ts";
+export { textWithCause } from "./error_text.ts";
+export { LineSplitter } from "./json/line_splitter.ts";
+export { mutableCopy } from "./json/prune.ts";
+export { leveledLogger, stackText } from "./logger.ts";
+export { closeServer, listenOn, nodeHttp, nodeHttps } from "./node_http.ts";
+export { Lease, LEASE_VERBS } from "./operator/lease_lock.ts";
+export {
+  logsUnawaited,
+  unawaitedRequest,
+} from "./operator/unawaited_requests.ts";
+export {
+  JsonPatchError,
+  jsonPointer,
+  pointerSteps,
+} from "./patch/json_patch.ts";
+export {
+  differences,
+  isJsonObject,
+  type JsonDifference,
+  jsonEquals,
+  type JsonObject,
+} from "./patch/json_value.ts";
+export { applyMergePatch } from "./patch/merge_patch.ts";
+export type { OpenApiSchema } from "./patch/schema.ts";

@@ -1,0 +1,68 @@
+import { matchesLabels, type UntypedObject } from "@coracle/operator/client";
+import { jsonEquals } from "@coracle/operator/internal";
+import type { ClusterRole, PolicyRule } from "@coracle/operator/kinds";
+import { BOOTSTRAP_POLICY } from "./bootstrap_policy.ts";
+
+/** API group of roles and bindings. */
+export const RBAC_GROUP = "rbac.authorization.k8s.io";
+
+/** Roles and bindings of a new cluster, without UID and time. */
+export function bootstrapRoles(): readonly UntypedObject[] {
+  const entries = JSON.parse(BOOTSTRAP_POLICY) as readonly UntypedObject[];
+  const objects = [...entries, ...entries.flatMap(controllerBinding)].map(
+    complete,
+  );
+  const roles = objects as unknown as ClusterRole[];
+  // The role admin has the rules of edit, which has those of view.
+  for (const role of [...roles].reverse()) {
+    if (role.aggregationRule) role.rules = aggregated(role, roles);
+  }
+  return objects;
+}
+
+/** Binding of the role of a controller to its service account; none for other roles. */
+function controllerBinding({ kind, metadata }: UntypedObject): UntypedObject[] {
+  const { name: role } = metadata;
+  const [, name] = role.split("system:controller:");
+  return kind !== "ClusterRole" || name === undefined ? [] : [{
+    kind: "ClusterRoleBinding",
+    metadata: { name: role },
+    subjects: [{ namespace: "kube-system", kind: "ServiceAccount", name }],
+    roleRef: { apiGroup: RBAC_GROUP, kind, name: role },
+  }];
+}
+
+/** Object with its API version, and the labels and annotations of the policy. */
+function complete({ kind, metadata, ...rest }: UntypedObject): UntypedObject {
+  const labels = { "kubernetes.io/bootstrapping": "rbac-defaults" };
+  return {
+    kind,
+    apiVersion: `${RBAC_GROUP}/v1`,
+    metadata: {
+      ...metadata,
+      labels: { ...labels, ...metadata.labels },
+      annotations: { "rbac.authorization.kubernetes.io/autoupdate": "true" },
+    },
+    ...rest,
+  };
+}
+
+/** Rules of the ClusterRoles that an aggregated ClusterRole selects, in the order of their names. */
+export function aggregated(
+  { aggregationRule, metadata }: ClusterRole,
+  roles: readonly ClusterRole[],
+): PolicyRule[] {
+  const rules: PolicyRule[] = [];
+  const { clusterRoleSelectors = [] } = aggregationRule ?? {};
+  const chosen = roles.filter(({ kind, metadata: other }) =>
+    kind === "ClusterRole" && other?.name !== metadata?.name &&
+    clusterRoleSelectors.some((one) => matchesLabels(one, other?.labels))
+  );
+  chosen.sort((a, b) =>
+    (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1
+  );
+  for (const rule of chosen.flatMap((role) => role.rules ?? [])) {
+    if (!rules.some((known) => jsonEquals(known, rule))) rules.push(rule);
+  }
+  return rules;
+}

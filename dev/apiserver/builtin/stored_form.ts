@@ -1,0 +1,72 @@
+import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
+import { type GoType, structIn } from "./go_types.ts";
+
+/**
+ * Fields of features that are disabled by default in 1.36, by definition. Clients may
+ * send them and own them, but they are not stored.
+ */
+const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
+  ["io.k8s.api.core.v1.PodSpec", ["schedulingGroup"]],
+  ["io.k8s.api.core.v1.Lifecycle", ["stopSignal"]],
+  ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
+  ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],
+]);
+
+/** Plan of the stored form of a struct: its changes, and its fields that contain structs to change. */
+interface StoredPlan {
+  /** Fields that are dropped. */
+  readonly disabled: readonly string[];
+  /** Lists and maps that become null if empty. */
+  readonly lists: readonly string[];
+  readonly structs: readonly (readonly [field: string, plan: StoredPlan])[];
+}
+
+const PLANS: Map<string, StoredPlan | undefined> = new Map();
+
+function planFor(type: GoType): StoredPlan | undefined {
+  if (PLANS.has(type.definition)) return PLANS.get(type.definition);
+  PLANS.set(type.definition, undefined);
+  const lists: string[] = [];
+  const structs: [string, StoredPlan][] = [];
+  for (const { name, schema, presence } of type.fields.values()) {
+    const isCollection = schema.type === "array" ||
+      schema.additionalProperties !== undefined;
+    // A definition without versions is not stored: its refusal shows the list.
+    const isRefused = name === "versions";
+    if (presence === "always" && isCollection && !isRefused) lists.push(name);
+    const struct = structIn(schema);
+    const plan = struct && planFor(struct);
+    if (plan) structs.push([name, plan]);
+  }
+  const disabled = DISABLED.get(type.definition) ?? [];
+  const plan = disabled.length + lists.length + structs.length > 0
+    ? { disabled, lists, structs }
+    : undefined;
+  PLANS.set(type.definition, plan);
+  return plan;
+}
+
+/**
+ * Changes an object to its stored form, in place: drops the fields of disabled
+ * features, and sets empty lists and maps that are always written to null,
+ * because storage (unlike a request) does not distinguish empty from null.
+ */
+export function toStoredForm(type: GoType, object: JsonObject): void {
+  const plan = planFor(type);
+  if (plan) convert(plan, object);
+}
+
+function convert(plan: StoredPlan, value: unknown): void {
+  if (Array.isArray(value)) {
+    for (const item of value) convert(plan, item);
+  } else if (isJsonObject(value)) {
+    for (const name of plan.disabled) delete value[name];
+    for (const name of plan.lists) {
+      const list = value[name];
+      const isEmpty = typeof list === "object" && list !== null &&
+        Object.keys(list).length === 0;
+      if (isEmpty) value[name] = null;
+    }
+    for (const [name, below] of plan.structs) convert(below, value[name]);
+  }
+}

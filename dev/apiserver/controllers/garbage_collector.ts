@@ -1,0 +1,246 @@
+import type { OwnerReference } from "@coracle/operator/client";
+import { parseApiVersion } from "@coracle/operator/internal";
+import type { ApiContext } from "../api_context.ts";
+import type { Change } from "../storage/history.ts";
+import { storageKey, type StoredObject } from "../storage/stored_object.ts";
+import { deleteStored, updateStored } from "./internal_request.ts";
+import { WorkQueue } from "./work_queue.ts";
+
+const MANAGER = "kube-controller-manager";
+const ORPHAN = "orphan";
+const FOREGROUND = "foregroundDeletion";
+
+/** Owner references of an object by the state of the owner, as in upstream's garbage collector. */
+interface OwnerStates {
+  /** References to owners that exist and are not being deleted. */
+  readonly solid: readonly OwnerReference[];
+  /** References to owners that do not exist. */
+  readonly dangling: readonly OwnerReference[];
+  /** References to owners in foreground deletion, which wait for their dependents. */
+  readonly waiting: readonly OwnerReference[];
+}
+
+/**
+ * Garbage collector for objects whose owners were deleted, as in
+ * kube-controller-manager: deletes them in the background or in the foreground
+ * (dependents first), or removes the owner references (orphans them).
+ */
+export class GarbageCollector {
+  readonly #context: ApiContext;
+  /** Dependents by uid, grouped by the uid of an owner in their references. */
+  readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
+  readonly #queue: WorkQueue<string>;
+  /** Newest states of objects that may have to be collected, by uid. */
+  readonly #seen: Map<string, StoredObject> = new Map();
+
+  constructor(context: ApiContext) {
+    this.#context = context;
+    this.#queue = new WorkQueue(
+      context.logger,
+      "Cannot garbage-collect an object",
+      (uid) => this.#reconcile(uid),
+    );
+    context.store.listen((change) => this.#observe(change));
+  }
+
+  /** Enqueues all stored objects; used for a store that was loaded from a file. */
+  begin(): void {
+    this.#context.store.replay((change) => this.#observe(change));
+  }
+
+  stop(): void {
+    this.#queue.stop();
+  }
+
+  #observe({ type, object, previous }: Change): void {
+    const id = idOf(object);
+    for (const { uid } of previous?.owners ?? []) {
+      const dependents = this.#dependents.get(uid);
+      dependents?.delete(id);
+      if (dependents?.size === 0) this.#dependents.delete(uid);
+    }
+    if (type === "DELETED") {
+      this.#seen.delete(object.uid);
+      for (const dependent of this.#dependentsOf(object.uid)) {
+        this.#enqueue(dependent);
+      }
+      this.#enqueueOwners(object);
+      return;
+    }
+    const owners = object.owners ?? [];
+    for (const { uid } of owners) {
+      const dependents = this.#dependents.get(uid) ?? new Map();
+      this.#dependents.set(uid, dependents.set(id, object));
+    }
+    if (owners.length > 0 || object.terminating) this.#enqueue(object);
+    // An owner in foreground deletion may have waited for the removal of this reference.
+    if (previous?.owners) this.#enqueueOwners(previous);
+  }
+
+  #dependentsOf(uid: string): readonly StoredObject[] {
+    return [...this.#dependents.get(uid)?.values() ?? []];
+  }
+
+  #enqueue(object: StoredObject): void {
+    this.#seen.set(object.uid, object);
+    this.#queue.add(object.uid);
+  }
+
+  #enqueueOwners(object: StoredObject): void {
+    for (const owner of object.owners ?? []) {
+      const stored = this.#find(owner, object.namespace);
+      if (stored?.terminating) this.#enqueue(stored);
+    }
+  }
+
+  /** Object of an owner reference; undefined if its uid differs. */
+  #find(owner: OwnerReference, namespace: string): StoredObject | undefined {
+    const { group } = parseApiVersion(owner.apiVersion);
+    const definition = this.#context.resources.findKind(group, owner.kind);
+    if (definition === undefined) return undefined;
+    const stored = this.#context.store.collectionOf(definition).get(
+      storageKey({
+        namespace: definition.scope === "Namespaced" ? namespace : "",
+        name: owner.name,
+      }),
+    );
+    return stored?.uid === owner.uid ? stored : undefined;
+  }
+
+  #reconcile(uid: string): void {
+    const seen = this.#seen.get(uid);
+    this.#seen.delete(uid);
+    const stored = seen &&
+      this.#context.store.collectionOf(seen.definition).get(seen.key);
+    if (stored?.uid === uid) this.#collect(stored);
+  }
+
+  #collect(stored: StoredObject): void {
+    if (stored.terminating) {
+      const { finalizers = [] } = stored.parse().metadata;
+      if (finalizers.includes(ORPHAN)) return this.#orphan(stored);
+      if (finalizers.includes(FOREGROUND)) {
+        return this.#deleteDependents(stored);
+      }
+    }
+    if (!stored.owners?.length) return;
+    const { solid, dangling, waiting } = this.#ownersOf(stored);
+    if (solid.length > 0) {
+      this.#dropReferences(stored, [...dangling, ...waiting]);
+      return;
+    }
+    if (stored.terminating) return;
+    const dependents = waiting.length > 0 ? this.#dependentsOf(stored.uid) : [];
+    const foreground = dependents.length > 0;
+    // A cycle of owners in which each waits for the next would never end.
+    const isBlocking = stored.owners.some(({ blockOwnerDeletion }) =>
+      blockOwnerDeletion
+    );
+    if (
+      isBlocking &&
+      dependents.some((one) => one.terminating && isDeletingDependents(one))
+    ) {
+      // The change enqueues the object again.
+      return this.#change(stored, ({ metadata }) => {
+        for (const owner of metadata.ownerReferences ?? []) {
+          owner.blockOwnerDeletion = false;
+        }
+      });
+    }
+    deleteStored(this.#context, stored, {
+      uid: stored.uid,
+      propagationPolicy: foreground ? "Foreground" : policyOf(stored),
+    });
+  }
+
+  #ownersOf(stored: StoredObject): OwnerStates {
+    const solid: OwnerReference[] = [];
+    const dangling: OwnerReference[] = [];
+    const waiting: OwnerReference[] = [];
+    for (const reference of stored.owners ?? []) {
+      const owner = this.#find(reference, stored.namespace);
+      if (owner === undefined) dangling.push(reference);
+      else if (owner.terminating && isDeletingDependents(owner)) {
+        waiting.push(reference);
+      } else solid.push(reference);
+    }
+    return { solid, dangling, waiting };
+  }
+
+  /** Removes the owner from its dependents, then its `orphan` finalizer. */
+  #orphan(owner: StoredObject): void {
+    for (const dependent of this.#dependentsOf(owner.uid)) {
+      this.#dropReferences(
+        dependent,
+        (dependent.owners ?? []).filter(({ uid }) => uid === owner.uid),
+      );
+    }
+    this.#dropFinalizer(owner, ORPHAN);
+  }
+
+  /** Deletes the dependents; removes the owner's finalizer when no dependent blocks its deletion. */
+  #deleteDependents(owner: StoredObject): void {
+    const dependents = this.#dependentsOf(owner.uid);
+    const blocking = dependents.filter((dependent) =>
+      dependent.owners?.some(({ uid, blockOwnerDeletion }) =>
+        uid === owner.uid && blockOwnerDeletion === true
+      )
+    );
+    for (const dependent of dependents) {
+      if (!dependent.terminating) this.#enqueue(dependent);
+    }
+    if (blocking.length === 0) this.#dropFinalizer(owner, FOREGROUND);
+  }
+
+  #dropReferences(
+    stored: StoredObject,
+    references: readonly OwnerReference[],
+  ): void {
+    if (references.length === 0) return;
+    const gone = new Set(references.map(({ uid }) => uid));
+    this.#change(stored, ({ metadata }) => {
+      const remaining = (metadata.ownerReferences ?? []).filter(({ uid }) =>
+        !gone.has(uid)
+      );
+      if (remaining.length > 0) metadata.ownerReferences = remaining;
+      else delete metadata.ownerReferences;
+    });
+  }
+
+  #dropFinalizer(stored: StoredObject, finalizer: string): void {
+    this.#change(stored, ({ metadata }) => {
+      const remaining = (metadata.finalizers ?? []).filter((other) =>
+        other !== finalizer
+      );
+      if (remaining.length > 0) metadata.finalizers = remaining;
+      else delete metadata.finalizers;
+    });
+  }
+
+  #change(
+    stored: StoredObject,
+    change: (object: ReturnType<StoredObject["parse"]>) => void,
+  ): void {
+    updateStored(this.#context, stored, {
+      manager: MANAGER,
+      next: (live) => {
+        change(live);
+        return live;
+      },
+    });
+  }
+}
+
+function idOf({ definition, key }: StoredObject): string {
+  return `${definition.group}/${definition.plural}/${key}`;
+}
+
+function isDeletingDependents(owner: StoredObject): boolean {
+  return owner.parse().metadata.finalizers?.includes(FOREGROUND) ?? false;
+}
+
+function policyOf(stored: StoredObject): string {
+  const { finalizers = [] } = stored.parse().metadata;
+  if (finalizers.includes(ORPHAN)) return "Orphan";
+  return finalizers.includes(FOREGROUND) ? "Foreground" : "Background";
+}

@@ -1,0 +1,95 @@
+import { isJsonObject } from "@coracle/operator/internal";
+
+/**
+ * Number as Go prints it: from 1e21 and below 0.0001 with an exponent of at
+ * least two digits.
+ */
+export function goNumber(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && size < 1e-4) {
+    return value.toExponential().replace(/e-(\d)$/, "e-0$1");
+  }
+  return String(value);
+}
+
+/** Text in double quotes with Go's escapes. */
+export function goQuote(text: string): string {
+  return JSON.stringify(text).replaceAll("\\u0007", "\\a")
+    .replaceAll("\\u000b", "\\v").replace(/\\u00([01])(.)/g, "\\x$1$2");
+}
+
+/**
+ * JSON value as Go's `%#v` prints it after decoding; used in messages of
+ * kube-apiserver.
+ */
+export function goSyntax(value: unknown): string {
+  if (value === null || value === undefined) return "interface {}(nil)";
+  if (typeof value === "string") return goQuote(value);
+  if (typeof value === "number") return goNumber(value);
+  if (Array.isArray(value)) {
+    return `[]interface {}{${value.map(goSyntax).join(", ")}}`;
+  }
+  if (typeof value === "object") {
+    const entries = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1);
+    return `map[string]interface {}{${
+      entries.map(([key, one]) => `${goQuote(key)}:${goSyntax(one)}`).join(", ")
+    }}`;
+  }
+  return String(value);
+}
+
+/**
+ * JSON as Go's encoder writes it: maps sorted by name, and characters with a
+ * meaning in HTML escaped.
+ *
+ * @param first Names of a struct that come first, in this order.
+ */
+export function goJson(value: unknown, first: readonly string[] = []): string {
+  const rank = (name: string) => (first.indexOf(name) + 1) || Infinity;
+  const sorted = (_: string, part: unknown) =>
+    isJsonObject(part)
+      ? Object.fromEntries(
+        Object.entries(part).sort(([a], [b]) =>
+          rank(a) - rank(b) || (a < b ? -1 : 1)
+        ),
+      )
+      : part;
+  return (JSON.stringify(value, sorted) ?? "null").replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Value as printed in messages of field errors. */
+export function goShown(value: unknown): string {
+  if (typeof value === "string") return goQuote(value);
+  return typeof value === "number" ? goNumber(value) : goJson(value);
+}
+
+/** Name of the JSON type of a value in messages of Go's decoder. */
+export function goJsonType(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** Formats a value like Go's `%v`, as in messages of kube-apiserver. */
+export function goText(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
+  if (isJsonObject(value)) {
+    const fields = Object.keys(value).sort()
+      .map((name) => `${name}:${goText(value[name])}`);
+    return `map[${fields.join(" ")}]`;
+  }
+  return String(value);
+}
+
+/** Name of the Go type into which a JSON value is decoded. */
+export function goTypeName(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  if (isJsonObject(value)) return "map[string]interface {}";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "string") return "string";
+  return Number.isInteger(value) ? "int64" : "float64";
+}

@@ -1,0 +1,401 @@
+import type {
+  ManagedFieldsEntry,
+  UntypedObject,
+} from "@coracle/operator/client";
+import {
+  isJsonObject,
+  type JsonObject,
+  labelSelectorText,
+} from "@coracle/operator/internal";
+import { Schema } from "../merge/schema.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { findStored } from "../read/get.ts";
+import { settle } from "../settle.ts";
+import { apiVersionIn, objectIn } from "../storage/object_view.ts";
+import { representationOf, respondObject } from "../read/respond.ts";
+import { asObject } from "../request/body.ts";
+import { readTree } from "../request/object_body.ts";
+import {
+  readWriteOptions,
+  type WriteOptions,
+} from "../request/query_options.ts";
+import {
+  kindSubjectOf,
+  type ResourceRequest,
+} from "../request/resource_request.ts";
+import { humanAge } from "../human_duration.ts";
+import type { TableShape } from "../read/transform.ts";
+import type { ScalePaths, TableColumn } from "../registry.ts";
+import {
+  badRequest,
+  fieldError,
+  internalError,
+  invalid,
+  serverError,
+  StatusError,
+} from "../status.ts";
+import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
+import { checkPath, type UpdateHow, updateObject } from "./update.ts";
+import type { Written } from "./create.ts";
+
+/** Schema of a Scale; a strategic merge patch of it is a plain merge. */
+const SCALE_SCHEMA: Schema = new Schema({ type: "object" });
+
+/** Paths of replicas and selector of a resource with a scale subresource. */
+function pathsOf(request: ResourceRequest): ScalePaths {
+  const { scale } = request.version;
+  if (scale === undefined) {
+    throw internalError(`${request.definition.plural} cannot be scaled`);
+  }
+  return scale;
+}
+
+function column(name: string, type: string, description: string): TableColumn {
+  const format = name === "Name" ? "name" : "";
+  return { name, type, format, description, priority: 0 };
+}
+
+/** Table columns of a Scale. */
+const SCALE_TABLE: TableShape = {
+  columns: [
+    column("Name", "string", "The name of the object."),
+    column("Desired", "integer", "Number of desired replicas"),
+    column("Available", "integer", "Number of actual replicas"),
+    column("Age", "string", "When the object was created."),
+  ],
+  cells: ({ metadata, spec, status }, now) => [
+    metadata.name,
+    (spec as { replicas?: number }).replicas ?? null,
+    (status as { replicas?: number }).replicas ?? 0,
+    humanAge(metadata.creationTimestamp, now),
+  ],
+};
+
+/** Field names of a dotted path such as `.spec.replicas`. */
+function steps(path: string): string[] {
+  return path.split(".").filter((step) => step !== "");
+}
+
+function valueAt(object: UntypedObject, path: string): unknown {
+  let value: unknown = object;
+  for (const step of steps(path)) {
+    if (!isJsonObject(value) || !Object.hasOwn(value, step)) return undefined;
+    value = value[step];
+  }
+  return value;
+}
+
+/**
+ * Copy of an object with another value at a path; undefined removes the field.
+ */
+function withValueAt(
+  object: UntypedObject,
+  path: string,
+  value: unknown,
+): UntypedObject {
+  const copy = structuredClone(object);
+  const names = steps(path);
+  const last = names.pop() as string;
+  let parent: JsonObject = copy as unknown as JsonObject;
+  for (const name of names) {
+    if (!isJsonObject(parent[name])) parent[name] = {};
+    parent = parent[name] as JsonObject;
+  }
+  if (value === undefined) delete parent[last];
+  else parent[last] = value;
+  return copy;
+}
+
+/**
+ * Scale of an object. As in Go, zero values are omitted, except in the status.
+ */
+function scaleOf(
+  request: ResourceRequest,
+  object: UntypedObject,
+): UntypedObject {
+  const paths = pathsOf(request);
+  const replicas = valueAt(object, paths.specReplicas);
+  const selector = selectorText(
+    paths.labelSelector && valueAt(object, paths.labelSelector),
+  );
+  const { name, namespace, uid, resourceVersion, creationTimestamp } =
+    object.metadata;
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid,
+      resourceVersion,
+      creationTimestamp,
+    },
+    spec: replicas ? { replicas } : {},
+    status: {
+      replicas: valueAt(object, paths.statusReplicas) ?? 0,
+      ...(selector === "" ? {} : { selector }),
+    },
+  };
+}
+
+function selectorText(selector: unknown): string {
+  if (typeof selector === "string") return selector;
+  if (!isJsonObject(selector)) return "";
+  // ReplicationControllers have plain labels, others a LabelSelector.
+  const structured = "matchLabels" in selector ||
+    "matchExpressions" in selector;
+  const { matchLabels, matchExpressions } = selector as {
+    matchLabels?: Record<string, string>;
+    matchExpressions?: never[];
+  };
+  const labels = structured ? matchLabels ?? {} : selector as Record<
+    string,
+    string
+  >;
+  return labelSelectorText({
+    matchLabels: Object.fromEntries(
+      Object.entries(labels).sort(([a], [b]) => a < b ? -1 : 1),
+    ),
+    matchExpressions: structured ? matchExpressions : undefined,
+  });
+}
+
+/** Form of the write of a Scale for admission. */
+function scaleForm(request: ResourceRequest): UpdateHow["admitted"] {
+  const { specReplicas } = pathsOf(request);
+  return {
+    show: (object) => scaleOf(request, object),
+    take: (object, scale) => {
+      const replicas = replicasOf(scale);
+      return replicas === (valueAt(object, specReplicas) ?? 0)
+        ? object
+        : withValueAt(object, specReplicas, replicas);
+    },
+  };
+}
+
+/** Handles a GET of a Scale. */
+export async function getScale(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const object = await settle(() => objectIn(findStored(request), request));
+  const { specReplicas } = pathsOf(request);
+  if (
+    request.definition.custom &&
+    typeof valueAt(object, specReplicas) !== "number"
+  ) {
+    throw internalError(
+      `the spec replicas field ${JSON.stringify(specReplicas)} does not exist`,
+    );
+  }
+  return await respondObject(request, scaleOf(request, object), {
+    status: 200,
+    representation,
+    shape: SCALE_TABLE,
+  });
+}
+
+/** Handles a PUT of a Scale. */
+export async function updateScale(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const options = readWriteOptions(request, "UpdateOptions");
+  const { value } = await readTree(request, "Scale");
+  const { kind = "Scale", apiVersion = "autoscaling/v1" } = value;
+  if (kind !== "Scale" || apiVersion !== "autoscaling/v1") {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (autoscaling/v1)`,
+    );
+  }
+  const scale = asObject(value);
+  checkPath(request, scale.metadata);
+  return await writeScale(request, options, () => scale);
+}
+
+/** Handles a PATCH of a Scale. */
+export async function patchScale(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const { patch, options } = await readPatch(request);
+  if (patch.type === "apply") {
+    if (request.definition.custom) throw cannotApply();
+    const scale = asObject(patch.value as JsonObject);
+    const paths = pathsOf(request);
+    const replicas = replicasOf(scale);
+    const configuration = withValueAt(
+      {
+        apiVersion: objectIn(findStored(request), request).apiVersion,
+        kind: request.definition.kind,
+        metadata: { name: scale.metadata.name },
+      },
+      paths.specReplicas,
+      replicas,
+    );
+    const value = { ...patch, value: configuration };
+    return await respondScale(
+      request,
+      await settle(
+        () =>
+          inScaleTerms(() =>
+            patchApplied(request, {
+              patch: value,
+              options,
+              admitted: scaleForm(request),
+            })
+          ),
+        request.warnings,
+      ),
+    );
+  }
+  return await writeScale(request, options, (current) => {
+    const value = applyTo(current, patch, SCALE_SCHEMA);
+    if (!isJsonObject(value)) throw badRequest("the patch removes the Scale");
+    const scale = asObject(value);
+    checkPath(request, scale.metadata);
+    checkPatched(value);
+    return scale;
+  });
+}
+
+/** Rejects a patched Scale whose replicas are not a number. */
+function checkPatched(value: JsonObject): void {
+  const { replicas = 0 } = isJsonObject(value.spec) ? value.spec : {};
+  if (typeof replicas !== "number") {
+    throw invalidPatch(
+      value,
+      `json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+    );
+  }
+}
+
+/**
+ * Rewrites conflicts so that they name the version of the Scale, not that of
+ * the object.
+ */
+function inScaleTerms<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 409) {
+      throw error;
+    }
+    const { message = "", details } = error.status;
+    const text = (message: string) =>
+      message.replaceAll(/ using [^\s:]+/g, " using autoscaling/v1");
+    throw new StatusError({
+      ...error.status,
+      message: text(message),
+      details: {
+        ...details,
+        causes: details?.causes?.map((cause) => ({
+          ...cause,
+          message: text(cause.message ?? ""),
+        })),
+      },
+    });
+  }
+}
+
+/**
+ * Error 500: kube-apiserver does not support apply for the Scale of a custom
+ * resource.
+ */
+function cannotApply(): StatusError {
+  return serverError(
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+  );
+}
+
+function replicasOf(scale: UntypedObject): number {
+  const { replicas = 0 } = (scale.spec ?? {}) as { replicas?: unknown };
+  if (typeof replicas === "number" && Number.isInteger(replicas)) {
+    return replicas;
+  }
+  throw badRequest(
+    `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+  );
+}
+
+/** Whether an entry of managedFields has a dotted path. */
+function ownsPath({ fieldsV1 }: ManagedFieldsEntry, path: string): boolean {
+  let fields: unknown = fieldsV1;
+  for (const step of steps(path)) {
+    fields = isJsonObject(fields) ? fields[`f:${step}`] : undefined;
+  }
+  return fields !== undefined;
+}
+
+async function writeScale(
+  request: ResourceRequest,
+  options: WriteOptions,
+  next: (current: UntypedObject) => UntypedObject,
+): Promise<ServerResponse> {
+  const { specReplicas } = pathsOf(request);
+  const apiVersion = apiVersionIn(request);
+  const owned: UpdateHow["owned"] = {
+    // Zero replicas are omitted from a Scale, and so are not owned.
+    show: (object) =>
+      withValueAt(
+        object,
+        specReplicas,
+        valueAt(object, specReplicas) || undefined,
+      ),
+    takes: (entry) =>
+      entry.apiVersion === apiVersion && ownsPath(entry, specReplicas),
+  };
+  const change = (live: UntypedObject) => {
+    const scale = next(scaleOf(request, live));
+    const replicas = replicasOf(scale);
+    checkReplicas(request, replicas);
+    const object = withValueAt(live, specReplicas, replicas);
+    const { resourceVersion } = scale.metadata;
+    if (resourceVersion) object.metadata.resourceVersion = resourceVersion;
+    return object;
+  };
+  const written = await settle(
+    () =>
+      updateObject(request, {
+        options,
+        owned,
+        admitted: scaleForm(request),
+        next: change,
+      }),
+    request.warnings,
+  );
+  return await respondScale(request, written);
+}
+
+function checkReplicas(request: ResourceRequest, replicas: number): void {
+  if (replicas >= 0) return;
+  if (request.definition.custom) {
+    throw invalid(kindSubjectOf(request), [
+      fieldError.invalid(
+        pathsOf(request).specReplicas,
+        replicas,
+        "should be a non-negative integer",
+      ),
+    ]);
+  }
+  throw invalid({ group: "autoscaling", kind: "Scale", name: request.name }, [
+    fieldError.invalid(
+      "spec.replicas",
+      replicas,
+      "must be greater than or equal to 0",
+    ),
+  ]);
+}
+
+async function respondScale(
+  request: ResourceRequest,
+  written: Written,
+): Promise<ServerResponse> {
+  const object = "stored" in written
+    ? await settle(() => objectIn(written.stored, request))
+    : written.object;
+  return await respondObject(request, scaleOf(request, object), {
+    status: 200,
+    representation: representationOf(request),
+    shape: SCALE_TABLE,
+  });
+}

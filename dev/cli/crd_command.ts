@@ -1,0 +1,34 @@
+import type { CrdManifest } from "@coracle/operator/crd";
+import type { Command } from "./command.ts";
+import { describeFile } from "./operator_file.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
+import { printManifests } from "./manifest_output.ts";
+import { textOf } from "./serving.ts";
+
+export const crdCommand: Command = {
+  name: "crd",
+  operands: "FILE…",
+  count: [1, Infinity],
+  summary: "print the CustomResourceDefinitions of the kinds in files",
+  description:
+    "Prints, as YAML, the CustomResourceDefinitions of the kinds that the files\n" +
+    "export or register with an Operator. The operators in them do not run.",
+  flags: EXPORT_FLAG,
+  async run({ flags, operands, terminal }) {
+    const manifests = new Map<string, CrdManifest>();
+    for (const file of new Set(operands)) {
+      const found = await describeFile(file, {
+        export: textOf(flags, "export"),
+        operators: false,
+      });
+      for (const manifest of found.definitions) {
+        manifests.set(manifest.metadata.name, manifest);
+      }
+    }
+    const definitions = [...manifests.values()];
+    return await printManifests(terminal, {
+      objects: definitions,
+      definitions,
+    });
+  },
+};

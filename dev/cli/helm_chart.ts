@@ -1,0 +1,226 @@
+import type { CrdManifest } from "@coracle/operator/crd";
+import {
+  disruptionBudget,
+  metricsService,
+  networkPolicy,
+  serviceMonitor,
+} from "./optional_manifests.ts";
+import {
+  isShared,
+  operatorDeployment,
+  POD_SETTINGS,
+  type PodSettings,
+  probePorts,
+} from "./operator_deployment.ts";
+import {
+  type OperatorManifestInput,
+  operatorManifests,
+} from "./operator_manifests.ts";
+import { EXTRA_RULES, HELPERS, NOTES } from "./helm_templates.ts";
+import { chartValues, imageParts, valuesSchema } from "./helm_values.ts";
+import type { ManifestFile, ToYaml } from "./manifest_output.ts";
+
+/** Placeholders in manifests, which a template replaces with expressions. */
+const NAME = "coracle-release-name";
+const NAMESPACE = "coracle-release-namespace";
+const ACCOUNT = "coracle-release-account";
+const IMAGE = "coracle-release-image";
+const POLICY = "coracle-release-policy";
+const scalar = (value: string) => `coracle-scalar-${value}`;
+const block = (value: string) => `coracle-block-${value}`;
+/** Placeholder key, which a template replaces with all fields of a value. */
+const MERGED = "coracle-merged";
+
+/** Values of a chart that are copied unchanged into the spec of the pod. */
+const POD_VALUES: readonly string[] = [
+  "imagePullSecrets",
+  "nodeSelector",
+  "tolerations",
+  "affinity",
+  "topologySpreadConstraints",
+  "priorityClassName",
+  "volumes",
+];
+
+/** Files of a Helm chart that deploys operators into the release's namespace. */
+export function helmChart(
+  input: OperatorManifestInput,
+  toYaml: ToYaml,
+): readonly ManifestFile[] {
+  const { name, operators } = input;
+  const place = { name: NAME, namespace: NAMESPACE };
+  const { definitions, rbac } = operatorManifests({ ...input, ...place });
+  const [account, ...roles] = rbac;
+  const bound = roles.map((role) => ({
+    ...role,
+    ...role.subjects && {
+      subjects: role.subjects.map((one) => ({ ...one, name: ACCOUNT })),
+    },
+  }));
+  const ports = probePorts(operators);
+  const target = {
+    ...place,
+    ports,
+    maxUnavailable: scalar("podDisruptionBudget.maxUnavailable"),
+    interval: scalar("serviceMonitor.interval"),
+    monitorLabels: { [MERGED]: "serviceMonitor.labels" },
+    egress: block("networkPolicy.egress"),
+  };
+  const raw = (text: string) => text.replaceAll("CHART", name);
+  const render = (condition: string, ...objects: readonly unknown[]) =>
+    `{{- if ${condition} }}\n${
+      objects.map((object) => `---\n${template(toYaml(object), name)}`).join("")
+    }{{- end }}\n`;
+  const files: Record<string, string> = {
+    "_helpers.tpl": raw(HELPERS),
+    "NOTES.txt": raw(NOTES),
+    "serviceaccount.yaml": render(
+      ".Values.serviceAccount.create",
+      {
+        ...account,
+        metadata: {
+          ...account?.metadata,
+          name: ACCOUNT,
+          annotations: block("serviceAccount.annotations"),
+        },
+      },
+    ),
+    "rbac.yaml": render(".Values.rbac.create", ...bound) +
+      raw(EXTRA_RULES),
+    "deployment.yaml": onlyOne(input) +
+      template(toYaml(deploymentOf(input)), name),
+    "poddisruptionbudget.yaml": render(
+      ".Values.podDisruptionBudget.enabled",
+      disruptionBudget(target),
+    ),
+    "networkpolicy.yaml": render(
+      ".Values.networkPolicy.enabled",
+      networkPolicy(target),
+    ),
+    ...ports.length > 0 && {
+      "servicemonitor.yaml": render(
+        ".Values.serviceMonitor.enabled",
+        metricsService(target),
+        serviceMonitor(target),
+      ),
+    },
+  };
+  for (const definition of definitions) {
+    files[`crds/${definition.metadata.name}.yaml`] = definitionTemplate(
+      definition,
+      toYaml,
+    );
+  }
+  return [
+    { path: "Chart.yaml", text: chartFile(input, toYaml), kept: true },
+    { path: "values.yaml", text: chartValues(input, toYaml), kept: true },
+    { path: "values.schema.json", text: valuesSchema(input), kept: true },
+    ...Object.entries(files).map(([path, text]) => ({
+      path: `templates/${path}`,
+      text,
+    })),
+  ];
+}
+
+function chartFile(
+  { name, image }: OperatorManifestInput,
+  toYaml: ToYaml,
+): string {
+  return toYaml({
+    apiVersion: "v2",
+    name,
+    description: `The operator ${name}`,
+    type: "application",
+    version: "0.1.0",
+    appVersion: imageParts(image).tag || "latest",
+  });
+}
+
+/** Converts a manifest into a template: escapes braces, fills placeholders. */
+function template(yaml: string, chart: string): string {
+  const include = (name: string) => `include "${chart}.${name}" .`;
+  return yaml.replaceAll("{{", '{{ "{{" }}')
+    .replaceAll(
+      /^( *)(\w+):\n( *)app\.kubernetes\.io\/name: coracle-release-name$/gm,
+      (_, outer: string, key: string, indent: string) => {
+        // Pods keep the labels of selectors only, which an upgrade cannot change.
+        const isOwn = key === "labels" && outer.length === 2;
+        const labels = isOwn ? "labels" : "selectorLabels";
+        return `${outer}${key}:\n${indent}{{- ${
+          include(labels)
+        } | nindent ${indent.length} }}`;
+      },
+    )
+    .replaceAll(
+      /^( *)(\w+): coracle-block-(\S+)$/gm,
+      (_, indent: string, key: string, value: string) =>
+        `${indent}{{- with .Values.${value} }}\n${indent}${key}:\n` +
+        `${indent}  {{- toYaml . | nindent ${indent.length + 2} }}\n` +
+        `${indent}{{- end }}`,
+    )
+    .replaceAll(
+      /^( *)coracle-merged: (\S+)$/gm,
+      (_, indent: string, value: string) =>
+        `${indent}{{- with .Values.${value} }}\n` +
+        `${indent}{{- toYaml . | nindent ${indent.length} }}\n` +
+        `${indent}{{- end }}`,
+    )
+    .replaceAll(/coracle-scalar-(\S+)/g, "{{ .Values.$1 }}")
+    .replaceAll(NAMESPACE, "{{ .Release.Namespace | quote }}")
+    .replaceAll(NAME, `{{ ${include("fullname")} | quote }}`)
+    .replaceAll(ACCOUNT, `{{ ${include("serviceAccountName")} | quote }}`)
+    .replaceAll(IMAGE, `{{ ${include("image")} | quote }}`);
+}
+
+function deploymentOf({ operators }: OperatorManifestInput): unknown {
+  const blocks = (names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, block(name)]));
+  return operatorDeployment({
+    name: NAME,
+    namespace: NAMESPACE,
+    image: IMAGE,
+    operators,
+    replicas: scalar("replicas"),
+    account: ACCOUNT,
+    settings: blocks(
+      Object.keys(POD_SETTINGS),
+    ) as PodSettings,
+    metadata: { annotations: block("podAnnotations") },
+    pod: blocks(POD_VALUES),
+    container: {
+      imagePullPolicy: scalar("image.pullPolicy"),
+      volumeMounts: block("volumeMounts"),
+    },
+  });
+}
+
+/** Template that refuses several replicas without a division of the work. */
+function onlyOne({ operators }: OperatorManifestInput): string {
+  if (isShared(operators)) return "";
+  return '{{- if gt (int .Values.replicas) 1 }}\n{{- fail "replicas must be at most 1: the operator has no leader election and no sharding" }}\n{{- end }}\n';
+}
+
+/**
+ * CustomResourceDefinition as a template, because Helm installs the folder
+ * `crds` of a chart once and never upgrades it.
+ */
+function definitionTemplate(
+  { metadata, ...definition }: CrdManifest,
+  toYaml: ToYaml,
+): string {
+  const { apiVersion, kind, spec } = definition;
+  const text = (value: unknown) => toYaml(value).replaceAll("{{", '{{ "{{" }}');
+  const annotations = {
+    ...metadata.annotations,
+    "helm.sh/resource-policy": POLICY,
+  };
+  const manifest = text({
+    apiVersion,
+    kind,
+    metadata: { ...metadata, annotations },
+    spec,
+  });
+  return `{{- if .Values.crds.install }}\n${
+    manifest.replace(POLICY, '{{ ternary "keep" "delete" .Values.crds.keep }}')
+  }{{- end }}\n`;
+}

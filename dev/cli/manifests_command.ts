@@ -1,0 +1,235 @@
+import { basename } from "node:path";
+import { isBuiltIn } from "@coracle/operator/internal";
+import { roleAccess } from "../testing/operator_access.ts";
+import {
+  type Command,
+  type FlagValues,
+  suggestion,
+  UsageError,
+} from "./command.ts";
+import { isLoopback } from "./operator_deployment.ts";
+import { describeFile, type FileDescription } from "./operator_file.ts";
+import {
+  furtherAccess,
+  managedKinds,
+  type OperatorManifestInput,
+  operatorManifests,
+  recordedRequests,
+  recordText,
+  resourceOf,
+} from "./operator_manifests.ts";
+import { EXPORT_FLAG } from "./operator_module.ts";
+import {
+  printManifests,
+  sayRefusals,
+  writeManifests,
+  yamlWriter,
+} from "./manifest_output.ts";
+import { listOf, textOf } from "./serving.ts";
+
+/** Flags for rights that cannot be derived from an operator. */
+export const RIGHTS_FLAGS = {
+  "manages KIND…":
+    "built-in kinds that the operator only writes, such as ConfigMap,Service",
+  "recorded FILE…":
+    "requests that coracle dev --record, or tests with CORACLE_RECORD, wrote",
+} as const;
+
+export const manifestsCommand: Command = {
+  name: "manifests",
+  operands: "FILE…",
+  count: [1, Infinity],
+  summary: "print the manifests that deploy the operators of files",
+  description:
+    "Prints, as YAML, a Namespace, the CustomResourceDefinitions, a ServiceAccount\n" +
+    "with the least RBAC rules, and a Deployment; or writes them as a Helm chart or a\n" +
+    "kustomization, which have a ServiceMonitor, a PodDisruptionBudget and a\n" +
+    "NetworkPolicy to switch on. A file that you edit, such as values.yaml, is not\n" +
+    "written again. The rules follow from what the operators reconcile, own and\n" +
+    "watch, and from the requests of a recorded run; standard error says what was\n" +
+    "assumed.",
+  required: ["image"],
+  flags: {
+    "image IMAGE": "image whose command runs the operator",
+    "format FORMAT": "yaml, kustomize or helm; by default yaml",
+    "output FOLDER": "folder to write a Helm chart or a kustomization to",
+    ...EXPORT_FLAG,
+    "name NAME": "name of the operator; by default that of the first file",
+    "namespace NAME": "namespace of the operator; by default NAME-system",
+    ...RIGHTS_FLAGS,
+  },
+  async run({ flags, operands, terminal }) {
+    const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
+    const namespace = textOf(flags, "namespace") ?? `${name}-system`;
+    requireLabel("--name", name);
+    requireLabel("--namespace", namespace);
+    const image = requireImage(textOf(flags, "image") ?? "");
+    const output = outputOf(flags);
+    const described: FileDescription[] = [];
+    for (const file of new Set(operands)) {
+      const found = await describeFile(file, {
+        export: textOf(flags, "export"),
+        operators: true,
+      });
+      described.push(found);
+    }
+    const records = listOf(flags, "recorded");
+    const input: OperatorManifestInput = {
+      name,
+      namespace,
+      image,
+      operators: described.flatMap(({ operators }) => operators),
+      definitions: described.flatMap(({ definitions }) => definitions),
+      managed: await managedKinds(listOf(flags, "manages")),
+      recorded: recordedRequests(records),
+    };
+    const further = furtherAccess(input).map(({ request }) => request);
+    const seen = records.length === 0
+      ? ""
+      : further.length === 0
+      ? `Seen in ${records}: nothing besides the rules of the operator.\n`
+      : `Seen in ${records}, and granted besides the rules of the operator:\n${
+        recordText(further)
+      }`;
+    const text = assumptions(input).map((note) => `${note}\n`).join("") +
+      seen;
+    if (output === undefined) {
+      const { namespace, definitions, rbac, deployment } = operatorManifests(
+        input,
+      );
+      return await printManifests(terminal, {
+        objects: [namespace, ...definitions, ...rbac, deployment],
+        notes: text,
+        definitions,
+      });
+    }
+    const toYaml = await yamlWriter();
+    const files = output.format === "helm"
+      ? (await import("./helm_chart.ts")).helmChart(input, toYaml)
+      : (await import("./kustomization.ts")).kustomization(input, toYaml);
+    const kept = await writeManifests(output.folder, files);
+    terminal.say(text);
+    for (const path of kept) {
+      terminal.say(
+        `Kept ${output.folder}/${path}, which you may have edited.\n`,
+      );
+    }
+    return await sayRefusals(terminal, input.definitions);
+  },
+};
+
+/** Format and folder of files; undefined for YAML on standard output. */
+function outputOf(
+  flags: FlagValues,
+):
+  | { readonly format: "helm" | "kustomize"; readonly folder: string }
+  | undefined {
+  const format = textOf(flags, "format") ?? "yaml";
+  const folder = textOf(flags, "output");
+  if (format === "yaml") {
+    if (folder === undefined) return undefined;
+    throw new UsageError(
+      "Cannot run manifests: YAML goes to standard output: leave --output out, or write --format helm or --format kustomize",
+    );
+  }
+  if (format !== "helm" && format !== "kustomize") {
+    throw new UsageError(
+      `Cannot run manifests: --format must be yaml, kustomize or helm: received "${format}"${
+        suggestion(format, ["yaml", "kustomize", "helm"])
+      }`,
+    );
+  }
+  if (folder === undefined) {
+    throw new UsageError(
+      `Cannot run manifests: --format ${format} writes files: write --output FOLDER`,
+    );
+  }
+  if (format === "helm" && flags["namespace"] !== undefined) {
+    throw new UsageError(
+      "Cannot run manifests: a chart is installed into the namespace of its release: leave --namespace out",
+    );
+  }
+  return { format, folder };
+}
+
+/** Refuses a name that the server would refuse. */
+function requireLabel(flag: string, name: string): void {
+  if (/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+  throw new UsageError(
+    `Cannot run manifests: ${flag} must be at most 63 lower-case letters, digits and dashes: received "${name}"`,
+  );
+}
+
+const PART = "[a-z0-9]+(?:(?:\\.|__?|-+)[a-z0-9]+)*";
+/** Reference to an image: `HOST:PORT/PATH:TAG@DIGEST`. */
+const IMAGE = new RegExp(
+  "^(?:(?:[a-zA-Z0-9](?:[-a-zA-Z0-9.]*[a-zA-Z0-9])?|\\[[0-9a-fA-F:]+\\])(?::\\d+)?/)?" +
+    `${PART}(?:/${PART})*(?::\\w[\\w.-]{0,127})?(?:@\\w+(?:[-_+.]\\w+)*:[0-9a-f]{32,})?$`,
+);
+
+/** Refuses an image that no container runtime could pull. */
+function requireImage(image: string): string {
+  if (IMAGE.test(image)) return image;
+  throw new UsageError(
+    `Cannot run manifests: --image must be such as registry.example.com/shop:1.0.0, with a path in lower case: received "${image}"`,
+  );
+}
+
+/** Object name derived from the name of a file. */
+export function nameOf(file: string): string {
+  const name = basename(file).replace(/\..*$/, "").toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "");
+  if (name !== "") return name;
+  throw new UsageError(
+    `Cannot name the operator after ${file}: write --name NAME`,
+  );
+}
+
+/** Assumptions about the operators, one per line, for standard error. */
+function assumptions(input: OperatorManifestInput): readonly string[] {
+  const { operators, managed, recorded } = input;
+  const controllers = operators.flatMap((operator) => operator.controllers);
+  const written = [
+    ...managed,
+    ...controllers.flatMap(({ secondaryKinds }) => secondaryKinds),
+  ];
+  const notes: string[] = [];
+  const known = new Set(written.map(resourceOf));
+  const foreign = new Set(
+    controllers.map(({ kind }) => kind).filter(isBuiltIn).map(resourceOf)
+      .filter((resource) => !known.has(resource)),
+  );
+  if (recorded === undefined) {
+    notes.push(
+      "Assumed: the operator reads only what it owns or watches, and writes only what it owns, and Events. Other requests of ctx and ctx.client cannot be seen: add their kinds to owns, watches or --manages, or record a run (coracle dev --record FILE) and pass --recorded FILE.",
+    );
+    if (foreign.size > 0) {
+      notes.push(
+        `Assumed: it does not write ${
+          [...foreign].join(", ")
+        } or their status, which belong to Kubernetes; a recorded run shows if it does.`,
+      );
+    }
+  }
+  const [roles] = roleAccess(written);
+  if (roles !== undefined) {
+    notes.push(
+      `Granted: ${
+        roles.verbs.join(" and ")
+      } on all roles, since the operator writes roles or their bindings: limit the rule by resourceNames to those that it may give.`,
+    );
+  }
+  for (const { settings } of operators) {
+    const { probes } = settings;
+    if (probes === undefined) {
+      notes.push(
+        "Assumed: no probes, since the operator has none: new Operator({ probes: { port: 8080 } }) adds them.",
+      );
+    } else if (probes.port === 0 || isLoopback(probes.host)) {
+      notes.push(
+        `Left out: the probes, since the kubelet cannot reach ${probes.host} port ${probes.port}.`,
+      );
+    }
+  }
+  return [...new Set(notes)];
+}

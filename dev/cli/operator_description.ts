@@ -1,0 +1,76 @@
+import type { Kind, ResolvedKind } from "@coracle/operator/client";
+import type { OperatorHandle } from "@coracle/operator/core";
+import { isResolved } from "@coracle/operator/internal";
+import { hasStatus } from "../testing/operator_access.ts";
+
+/** Facts about an operator that tools need; plain data. */
+export type OperatorDescription = Pick<
+  OperatorHandle,
+  "controllers" | "settings"
+>;
+
+/** Describes operators as plain data, with the plurals of built-in kinds. */
+export async function describeOperators(
+  operators: readonly OperatorHandle[],
+): Promise<readonly OperatorDescription[]> {
+  const builtIn = await builtInKinds();
+  return operators.map(({ controllers, settings }) => ({
+    controllers: controllers.map((one) => plainController(one, builtIn)),
+    settings: plainSettings(settings),
+  }));
+}
+
+type Controller = OperatorHandle["controllers"][number];
+
+function plainController(
+  controller: Controller,
+  builtIn: readonly ResolvedKind[],
+): Controller {
+  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { install, namespaces, usesFinalizer } = settings;
+  const plainKind = (given: Kind): Kind => {
+    const { group, version, kind, plural, scope } = isResolved(given)
+      ? given
+      : builtIn.find((known) =>
+        known.kind === given.kind && known.group === given.group
+      ) ?? given;
+    return { group, version, kind, plural, scope };
+  };
+  return {
+    name,
+    kind: plainKind(kind),
+    secondaryKinds: secondaryKinds.map(plainKind),
+    readOnlyKinds: readOnlyKinds.map(plainKind),
+    settings: {
+      install,
+      namespaces,
+      usesFinalizer,
+      hasStatus: hasStatus(kind),
+    },
+  };
+}
+
+function plainSettings(
+  settings: OperatorHandle["settings"],
+): OperatorHandle["settings"] {
+  const { namespaces, leaderElection, sharding, probes, shutdownGrace } =
+    settings;
+  const lease = (options: typeof leaderElection) =>
+    options && { name: options.name, namespace: options.namespace };
+  return {
+    namespaces,
+    leaderElection: lease(leaderElection),
+    sharding: lease(sharding),
+    shutdownGrace,
+    probes: probes &&
+      { port: probes.port, host: probes.host, debug: probes.debug },
+  };
+}
+
+/** All kinds of `@coracle/operator/kinds`. */
+export async function builtInKinds(): Promise<readonly ResolvedKind[]> {
+  const exports = await import("@coracle/operator/kinds");
+  return Object.values(exports).filter((value): value is ResolvedKind =>
+    typeof value === "object" && "kind" in value && isResolved(value as Kind)
+  );
+}

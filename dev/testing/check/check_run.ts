@@ -1,0 +1,496 @@
+/**
+ * One run of a scenario in a simulation of its own.
+ *
+ * @module
+ */
+import process from "node:process";
+import { isDeepStrictEqual } from "node:util";
+import {
+  ApiError,
+  milliseconds,
+  type UntypedObject,
+} from "@coracle/operator/client";
+import {
+  isJsonObject,
+  type JsonObject,
+  pointerSteps,
+} from "@coracle/operator/internal";
+import type { CheckOptions } from "../check_options.ts";
+import { SHOWN } from "./calls.ts";
+import type { OperatorSource } from "./operator_source.ts";
+import {
+  type ForeignChange,
+  type Perturbation,
+  RETRY_MS,
+  worldPlan,
+} from "./plan.ts";
+import {
+  isAtRest,
+  MAX_WRITES,
+  type RunRecord,
+  type SettledStep,
+  type TraceEntry,
+  writesOf,
+} from "./run_record.ts";
+import { clusterState } from "./state.ts";
+import { type CheckStep, type Scenario, stepText } from "./workload.ts";
+import type {
+  EventEntry,
+  RequestEntry,
+  TraceEntry as WorldEntry,
+} from "./trace.ts";
+import { referenceOf, World } from "./world.ts";
+import { Explorer } from "./explorer.ts";
+import { valueAt } from "./derive_plans.ts";
+
+type Invariants = NonNullable<CheckOptions["invariants"]>;
+type Invariant = NonNullable<Invariants["always"]>[string];
+
+/** Settings of a run, apart from its plan. */
+export interface RunSetup
+  extends Pick<CheckOptions, "invariants" | "externals"> {
+  readonly source: OperatorSource;
+  readonly seed: number;
+  /** Whether pods run on simulated nodes. */
+  readonly simulate: boolean;
+  /** Duration of the idle time at the end of the run, in milliseconds. */
+  readonly idle?: number | undefined;
+  /** Explorer that chooses the order of event deliveries and writes. */
+  readonly explorer?: Explorer | undefined;
+}
+
+/** Maximum virtual time until an operator is at rest, in milliseconds. */
+const SETTLE_MS = 6 * 3_600_000;
+/** Time without a write after which an operator is at rest, in milliseconds. */
+const STILL_MS = 5 * 60_000;
+
+/** Maximum number of requests, deliveries and timers in a run. */
+const MAX_ACTIONS = 20_000;
+
+/** Runs a scenario with the perturbations of a plan. */
+export async function runScenario(
+  scenario: Scenario,
+  perturbations: readonly Perturbation[],
+  setup: RunSetup,
+): Promise<RunRecord> {
+  const before = process.cpuUsage();
+  const plan = worldPlan(perturbations);
+  const violations = new Violations(setup.invariants);
+  const { source, seed, simulate, externals } = setup;
+  const explorer = setup.explorer ??
+    (plan.choices === undefined ? undefined : new Explorer(plan.choices));
+  const begun: { world?: World } = {};
+  const world = await World.start({
+    seed,
+    simulate,
+    kinds: source.kinds,
+    perturbations: plan.perturbations,
+    maxActions: MAX_ACTIONS,
+    fetch: externals,
+    order: explorer,
+    load: (start) =>
+      source.load(
+        start,
+        plan.upgradeAfter !== undefined && start.incarnation === 1,
+      ),
+    ...(setup.invariants?.always && {
+      onChange: () => begun.world && violations.always(begun.world),
+    }),
+  });
+  begun.world = world;
+  const steps: SettledStep[] = [];
+  const bounds: number[] = [];
+  let acted = 0;
+  // More are reported as too many, whatever follows.
+  const writes = perturbations.length === 0 ? MAX_WRITES + 1 : undefined;
+  try {
+    await settled(world, violations, { at: 0 });
+    const given = [...clusterState(objectsOf(world)).keys()];
+    for (const [at, step] of scenario.steps.entries()) {
+      violations.step = at;
+      bounds.push(world.trace.length);
+      if (at >= scenario.known) explorer?.begin(world, at);
+      for (const jump of plan.jumps) {
+        if (jump.step === at) world.jump(jump.ms);
+      }
+      const started = world.now;
+      await play(world, step);
+      let quiet = step.settle === false ||
+        await settled(world, violations, { at, writes });
+      const hits = world.hits.reduce((sum, one) => sum + one, 0);
+      const isActive = hits > acted || plan.waits.has(at);
+      if (quiet && isActive && step.settle !== false) {
+        // A refused operator is at rest between its retries. One that was refused
+        // without a rest has waited, and what is due must not depend on that.
+        const waited = world.now - started - STILL_MS;
+        await world.advance(Math.max(plan.aftermath - waited, RETRY_MS));
+        quiet = await settled(world, violations, { at, writes });
+      }
+      acted = hits;
+      for (const change of plan.foreign) {
+        if (change.step !== at) continue;
+        await makeChange(world, change);
+        quiet = await settled(world, violations, { at, writes }) && quiet;
+      }
+      if (plan.upgradeAfter === at) {
+        await world.kill("upgrade");
+        await world.restart();
+        quiet = await settled(world, violations, { at, writes }) && quiet;
+      }
+      if (step.settle !== false) explorer?.rest();
+      steps.push({
+        text: stepText(step),
+        quiet,
+        objects: objectsOf(world),
+        revision: world.revision,
+        writes: world.writes,
+      });
+      if (!quiet) break;
+    }
+    explorer?.end();
+    bounds.push(world.trace.length);
+    // An operator that is never at rest writes while it is idle, too.
+    const idle = isAtRest({ steps }) ? setup.idle ?? 0 : 0;
+    if (idle > 0) await world.advance(idle);
+    const trace = tracedEntries(world.trace, bounds, {
+      steps: scenario.steps,
+      kindOf: (group, resource) => source.kindOf(group, resource),
+    });
+    const { user, system } = process.cpuUsage(before);
+    return {
+      steps,
+      trace,
+      before: given,
+      idle: {
+        duration: idle,
+        writes: writesOf({ trace })
+          .filter(({ step }) => step >= scenario.steps.length).length,
+      },
+      violations: violations.found,
+      unanswered: [
+        ...new Set(
+          world.trace.flatMap((entry) =>
+            entry.type === "external" && entry.status === 0
+              ? [`${entry.method} ${entry.url}`]
+              : []
+          ),
+        ),
+      ],
+      cpu: (user + system) / 1000,
+    };
+  } finally {
+    await world.end();
+  }
+}
+
+/** Waits until the operator is at rest, and then checks the invariants. */
+async function settled(
+  world: World,
+  violations: Violations,
+  { at, writes }: { readonly at: number; readonly writes?: number | undefined },
+): Promise<boolean> {
+  const limits = { within: SETTLE_MS, still: STILL_MS, writes };
+  if (await world.quiet(limits) !== "quiet") return false;
+  violations.step = at;
+  violations.eventually(world);
+  return true;
+}
+
+function objectsOf(world: World): readonly JsonObject[] {
+  return Object.values(world.snapshot()) as unknown as readonly JsonObject[];
+}
+
+/** Performs a step of the workload, and ignores a refusal by the server. */
+async function play(world: World, step: CheckStep): Promise<void> {
+  if ("wait" in step) {
+    await world.advance(milliseconds(step.wait, "wait"));
+    return;
+  }
+  const work = "apply" in step
+    ? world.apply(step.apply as unknown as UntypedObject)
+    : "patch" in step
+    ? world.patch(step.patch as unknown as UntypedObject)
+    : world.delete(referenceOf(step.delete));
+  await work.catch((error: unknown) => {
+    if (!ApiError.is(error)) throw error;
+  });
+}
+
+/** Deletes an owned object, or changes a field of it. */
+async function makeChange(world: World, change: ForeignChange): Promise<void> {
+  const { target, field } = change;
+  const work = () => {
+    if (field === undefined) return world.delete(target);
+    const path = pointerSteps(`/${field}`);
+    const object = objectsOf(world).find((one) =>
+      isDeepStrictEqual(referenceOf(one), target)
+    );
+    const other = otherValue(valueAt(object, path));
+    if (other === undefined) return Promise.resolve();
+    const patch = path.reduceRight<unknown>(
+      (inner, part) => ({ [part]: inner }),
+      other,
+    ) as JsonObject;
+    const { apiVersion, kind, name, namespace } = target;
+    return world.patch(
+      {
+        ...patch,
+        apiVersion,
+        kind,
+        metadata: { ...patch["metadata"] as object, name, namespace },
+      } as UntypedObject,
+    );
+  };
+  await work().catch((error: unknown) => {
+    if (!ApiError.is(error)) throw error;
+  });
+}
+
+/** Returns another value of the same type; undefined for lists and objects. */
+function otherValue(value: unknown): unknown {
+  switch (typeof value) {
+    case "string":
+      return /^\d+$/.test(value) ? String(Number(value) + 1) : `${value}-x`;
+    case "number":
+      return value + 1;
+    case "boolean":
+      return !value;
+    default:
+      return undefined;
+  }
+}
+
+/** Violations of custom invariants, each once. */
+class Violations {
+  readonly #invariants: Invariants;
+  readonly #found: Map<string, RunRecord["violations"][number]> = new Map();
+  step = 0;
+
+  constructor(invariants: Invariants = {}) {
+    this.#invariants = invariants;
+  }
+
+  get found(): RunRecord["violations"] {
+    return [...this.#found.values()];
+  }
+
+  always(world: World): void {
+    this.#check("always", this.#invariants.always, world);
+  }
+
+  eventually(world: World): void {
+    this.#check("eventually", this.#invariants.eventually, world);
+  }
+
+  #check(
+    when: string,
+    invariants: Readonly<Record<string, Invariant>> = {},
+    world: World,
+  ): void {
+    let objects: readonly UntypedObject[] | undefined;
+    const state: Parameters<Invariant>[0] = {
+      list: (kind) =>
+        (objects ??= Object.values(world.snapshot())).filter((one) =>
+          one.kind === kind
+        ),
+    };
+    for (const [name, invariant] of Object.entries(invariants)) {
+      const oracle = `${when}:${name}`;
+      if (this.#found.has(oracle)) continue;
+      let result: boolean | string | void;
+      try {
+        result = invariant(state);
+      } catch (error) {
+        result = error instanceof Error ? error.message : String(error);
+      }
+      if (result === false || typeof result === "string") {
+        const text = typeof result === "string" ? `${name}: ${result}` : name;
+        this.#found.set(oracle, {
+          oracle,
+          text: `a custom invariant does not hold: ${text}`,
+          step: this.step,
+        });
+      }
+    }
+  }
+}
+
+/** Step of the workload, and virtual time, of an entry in a trace. */
+type Moment = Pick<TraceEntry, "step" | "at">;
+
+type KindOf = (group: string, resource: string) => string;
+
+/** Converts the trace of a simulation to the form for plans and oracles. */
+function tracedEntries(
+  trace: readonly WorldEntry[],
+  bounds: readonly number[],
+  { steps, kindOf }: {
+    readonly steps: readonly CheckStep[];
+    readonly kindOf: KindOf;
+  },
+): readonly TraceEntry[] {
+  const found: TraceEntry[] = [];
+  let step = -1;
+  let current: string | undefined;
+  trace.forEach((entry, index) => {
+    const { at } = entry;
+    while (bounds[step + 1] !== undefined && bounds[step + 1]! <= index) {
+      step++;
+      current = steps[step] && stepText(steps[step]!);
+      if (current !== undefined) {
+        found.push(note("step", current, { step, at }));
+      }
+    }
+    const traced = entry.type === "actor"
+      ? foreignNote(entry, current, { step, at, kindOf })
+      : tracedEntry(entry, { step, at }, kindOf);
+    if (traced !== undefined) found.push(traced);
+  });
+  return found;
+}
+
+function note(what: string, text: string, { step, at }: Moment): TraceEntry {
+  return { type: "note", what, text, step, at };
+}
+
+/** Creates a note about a change by another writer than user and cluster. */
+function foreignNote(
+  { who, change, group, resource, namespace, name }: Extract<
+    WorldEntry,
+    { type: "actor" }
+  >,
+  current: string | undefined,
+  { kindOf, ...moment }: Moment & { readonly kindOf: KindOf },
+): TraceEntry | undefined {
+  const at = namespace === "" ? "" : `${namespace}/`;
+  const object = `${kindOf(group, resource)} ${at}${name}`;
+  const isExpected = current === undefined || current.endsWith(object);
+  if (who === "cluster" || isExpected) return undefined;
+  return note("disturbance", `someone else: ${change} ${object}`, moment);
+}
+
+/** Fields of the log line of a failed run. */
+interface LoggedFailure {
+  readonly object: string;
+  readonly error: unknown;
+}
+
+function tracedEntry(
+  entry: Exclude<WorldEntry, { type: "actor" }>,
+  moment: Moment,
+  kindOf: KindOf,
+): TraceEntry | undefined {
+  switch (entry.type) {
+    case "request":
+      return tracedRequest(entry, moment, kindOf);
+    case "event":
+      return tracedDelivery(entry, moment, kindOf);
+    case "kill":
+      return note("kill", `the operator is killed: ${entry.why}`, moment);
+    case "exit":
+      return note("exit", `the operator ends: ${entry.why}`, moment);
+    case "start":
+      return note("start", `incarnation ${entry.incarnation}`, moment);
+    case "rejection":
+      return note("rejection", entry.message, moment);
+    case "log": {
+      if (!entry.message.startsWith("Run failed")) return undefined;
+      const { object, error } = JSON.parse(entry.fields) as LoggedFailure;
+      const [line] = String(error).split("\n", 1);
+      return note("failed", `${object}: ${line}`, moment);
+    }
+    case "external": {
+      const { method, url, body } = entry;
+      const sent = body === undefined ? "" : ` ${body.slice(0, SHOWN)}`;
+      const text = `${method} ${url}${sent}`;
+      return { type: "note", what: "external", text, body, ...moment };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Write of an operator; a note about a read that was forbidden. */
+function tracedRequest(
+  entry: RequestEntry,
+  moment: Moment,
+  kindOf: KindOf,
+): TraceEntry | undefined {
+  const { group, resource, subresource, namespace, write, fault } = entry;
+  const { uid = "", reason = "", changed } = entry;
+  const code = entry.answered ? entry.code : 0;
+  const disturbed = fault !== undefined;
+  if (write === undefined) {
+    return code === 403 && !disturbed
+      ? note("forbidden", `${entry.verb} ${resource}`, moment)
+      : undefined;
+  }
+  const body = bodyOf(entry.body);
+  // Server-side apply is a patch that may take fields over.
+  const verb = entry.verb === "patch" && entry.path.includes("force=")
+    ? "apply"
+    : entry.verb;
+  return {
+    type: "write",
+    ...moment,
+    number: write,
+    verb,
+    kind: kindOf(group, resource),
+    group,
+    resource,
+    subresource,
+    namespace,
+    name: entry.name || nameIn(body),
+    uid,
+    code,
+    reason,
+    effect: effectOf(verb, entry.code, changed),
+    ...(body !== undefined && { body }),
+    disturbed,
+  };
+}
+
+/** Event that was delivered; a note about one that a fault has replaced. */
+function tracedDelivery(
+  { n, event, group, resource, namespace, name, uid, revision, fault }:
+    EventEntry,
+  moment: Moment,
+  kindOf: KindOf,
+): TraceEntry | undefined {
+  const isChange = event === "ADDED" || event === "MODIFIED" ||
+    event === "DELETED";
+  if (n === undefined || !isChange) return undefined;
+  const kind = kindOf(group, resource);
+  if (fault !== undefined) {
+    const shown = `${event} ${kind} ${name} @${revision}`;
+    return note("disturbance", `${fault}: ${shown}`, moment);
+  }
+  const object = { kind, group, resource, namespace, name, uid };
+  return { type: "event", ...moment, number: n, event, ...object, revision };
+}
+
+function bodyOf(body: unknown): unknown {
+  if (typeof body !== "string") return body;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function nameIn(body: unknown): string {
+  const metadata = isJsonObject(body) ? body["metadata"] : undefined;
+  return isJsonObject(metadata)
+    ? String(metadata["name"] ?? metadata["generateName"] ?? "")
+    : "";
+}
+
+function effectOf(
+  verb: string,
+  code: number,
+  changed: boolean,
+): "created" | "changed" | "deleted" | "nothing" {
+  if (!changed) return "nothing";
+  if (verb.startsWith("delete")) return "deleted";
+  return code === 201 || verb === "create" ? "created" : "changed";
+}

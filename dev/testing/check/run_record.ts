@@ -1,0 +1,139 @@
+import type { JsonObject } from "@coracle/operator/internal";
+
+export interface TracedObject {
+  /** Kind of the object, such as `ConfigMap`. */
+  readonly kind: string;
+  /** Plural name of the resource. */
+  readonly resource: string;
+  readonly group: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Write of the operator, or an attempt that did not reach the server. */
+export interface TracedWrite extends TracedObject {
+  readonly type: "write";
+  /** Number of the write, from 1, by which perturbations refer to it. */
+  readonly number: number;
+  /** Verb: `create`, `update`, `patch`, `apply`, `delete`. */
+  readonly verb: string;
+  readonly subresource: string;
+  /** HTTP status of the answer; 0 without an answer. */
+  readonly code: number;
+  readonly reason: string;
+  /** Effect on the object; `nothing` if it was not changed. */
+  readonly effect: "created" | "changed" | "deleted" | "nothing";
+  /** Body of the request. */
+  readonly body?: unknown;
+  /** Whether a perturbation determined the answer. */
+  readonly disturbed: boolean;
+  /** Step of the workload, from 0. */
+  readonly step: number;
+  /** Virtual time since the start, in milliseconds. */
+  readonly at: number;
+}
+
+/** Watch event that was delivered to the operator. */
+export interface TracedEvent extends TracedObject {
+  readonly type: "event";
+  /** Number of the delivery, from 1. */
+  readonly number: number;
+  readonly event: "ADDED" | "MODIFIED" | "DELETED";
+  readonly revision: number;
+  readonly step: number;
+  readonly at: number;
+}
+
+/** Note about an incident in a run, such as a start or a kill. */
+export interface TracedNote {
+  readonly type: "note";
+  /** Kind of the note: `kill`, `exit`, `start`, `step`, `disturbance`, `refused`, `rejection`, `failed`, `external`, `change`. */
+  readonly what: string;
+  readonly text: string;
+  /** Body of a request outside the cluster. */
+  readonly body?: string | undefined;
+  readonly step: number;
+  readonly at: number;
+}
+
+export type TraceEntry = TracedWrite | TracedEvent | TracedNote;
+
+/** State of the cluster after a step of the workload. */
+export interface SettledStep {
+  readonly text: string;
+  /** Whether the cluster became quiet within the limit. */
+  readonly quiet: boolean;
+  readonly objects: readonly JsonObject[];
+  /** Revision of the cluster. */
+  readonly revision: number;
+  /** Number of the last write of the operator so far. */
+  readonly writes: number;
+}
+
+/** Record of a run of a scenario, for the oracles; plain data. */
+export interface RunRecord {
+  readonly steps: readonly SettledStep[];
+  readonly trace: readonly TraceEntry[];
+  /** Keys of the objects that existed before the workload. */
+  readonly before: readonly string[];
+  /** Writes in the idle time after the last step. */
+  readonly idle: {
+    /** Duration of the idle time in milliseconds. */
+    readonly duration: number;
+    readonly writes: number;
+  };
+  /** Violations of custom invariants. */
+  readonly violations: readonly {
+    readonly oracle: string;
+    readonly text: string;
+    readonly step: number;
+  }[];
+  /** Requests outside the cluster that were not answered, each once. */
+  readonly unanswered: readonly string[];
+  /** CPU time of the run in milliseconds. */
+  readonly cpu: number;
+}
+
+/** Maximum number of writes in a step of an undisturbed run. */
+export const MAX_WRITES = 300;
+
+/** Whether the operator has come to rest after each step. */
+export function isAtRest({ steps }: Pick<RunRecord, "steps">): boolean {
+  return steps.every(({ quiet }) => quiet);
+}
+
+/** Writes of a run, in order. */
+export function writesOf(
+  { trace }: Pick<RunRecord, "trace">,
+): readonly TracedWrite[] {
+  return trace.filter((entry): entry is TracedWrite => entry.type === "write");
+}
+
+/** Delivered events of a run, in order. */
+export function eventsOf(
+  { trace }: Pick<RunRecord, "trace">,
+): readonly TracedEvent[] {
+  return trace.filter((entry): entry is TracedEvent => entry.type === "event");
+}
+
+/** Notes of a kind in the trace of a run, in order. */
+export function notesOf(
+  { trace }: Pick<RunRecord, "trace">,
+  what: string,
+): readonly TracedNote[] {
+  return trace.filter((entry): entry is TracedNote =>
+    entry.type === "note" && entry.what === what
+  );
+}
+
+/** Formats a write, such as `delete Service default/a`. */
+export function writeText(
+  { verb, kind, namespace, name, subresource }: Pick<
+    TracedWrite,
+    "verb" | "kind" | "namespace" | "name" | "subresource"
+  >,
+): string {
+  const at = namespace === "" ? name : `${namespace}/${name}`;
+  return `${verb} ${kind} ${at}${subresource === "" ? "" : `/${subresource}`}`;
+}

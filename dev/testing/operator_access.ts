@@ -1,0 +1,119 @@
+import type { Kind } from "@coracle/operator/client";
+import type { OperatorHandle } from "@coracle/operator/core";
+import {
+  builtIn,
+  CRD_KIND,
+  isBuiltIn,
+  isDefinedKind,
+  Lease,
+  LEASE_VERBS,
+} from "@coracle/operator/internal";
+import type { AccessVerb, KindAccess } from "./rbac.ts";
+
+const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
+/** Verbs to change existing objects, by patch or with an optimistic lock. */
+const CHANGE: readonly AccessVerb[] = ["update", "patch"];
+const PATCH: readonly AccessVerb[] = ["patch"];
+/** Verbs to manage the objects that a reconciler creates. */
+const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
+
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+const EVENT = builtIn("Event", "Namespaced");
+const ROLES = [
+  builtIn("Role", "Namespaced", RBAC_GROUP),
+  builtIn("ClusterRole", "Cluster", RBAC_GROUP),
+];
+
+/** Settings and access that {@linkcode operatorAccess} cannot derive. */
+export interface AccessOptions {
+  /** Namespace in which the operator runs. */
+  readonly namespace: string;
+  /** Kinds that reconcilers write without watching them. */
+  readonly managed?: readonly Kind[] | undefined;
+  /** Whether reconcilers are known to write objects of further kinds. */
+  readonly writesOthers?: boolean | undefined;
+}
+
+/**
+ * Access rights that an operator needs: to watch its primaries, to write their
+ * finalizers and status where it does, to manage the objects that it creates,
+ * to hold its Leases and to record Events.
+ *
+ * The status and the fields of a built-in kind belong to its own controllers,
+ * so only the finalizer of its objects may be written.
+ *
+ * @param options Settings that cannot be derived from the operator.
+ */
+export function operatorAccess(
+  operator: Pick<OperatorHandle, "controllers" | "settings">,
+  options: AccessOptions,
+): readonly KindAccess[] {
+  const { namespace } = options;
+  const { controllers, settings } = operator;
+  const placesOf = (namespaces: OperatorHandle["settings"]["namespaces"]) =>
+    namespaces === "current" ? [namespace] : namespaces;
+  const access: KindAccess[] = controllers.flatMap((controller) => {
+    // A cluster-scoped object may have secondaries in any namespace.
+    const namespaces = controller.kind.scope === "Cluster"
+      ? "all"
+      : placesOf(controller.settings.namespaces ?? settings.namespaces);
+    return controllerAccess(controller, options)
+      .map((one) => ({ namespaces, ...one }));
+  });
+  for (const use of ["leaderElection", "sharding"] as const) {
+    const lease = settings[use];
+    if (lease === undefined) continue;
+    const namespaces = [lease.namespace ?? namespace];
+    access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
+  }
+  return access;
+}
+
+/** Whether objects of a kind have a status; true if that is unknown. */
+export function hasStatus(kind: Kind): boolean {
+  return !isDefinedKind(kind) || kind.statusSchema !== undefined;
+}
+
+function controllerAccess(
+  controller: OperatorHandle["controllers"][number],
+  { managed = [], writesOthers = false }: AccessOptions,
+): readonly KindAccess[] {
+  const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const written = [...secondaryKinds, ...managed];
+  const isOwn = !isBuiltIn(kind);
+  const change = isOwn ? CHANGE : settings.usesFinalizer ? PATCH : [];
+  const access: KindAccess[] = [{ kind, verbs: [...WATCH, ...change] }];
+  if (isOwn && (settings.hasStatus ?? hasStatus(kind))) {
+    access.push({ kind, subresource: "status", verbs: ["get", ...CHANGE] });
+  }
+  // Owner references that block deletion need this right on the owner.
+  if (written.length > 0 || writesOthers) {
+    access.push({ kind, subresource: "finalizers", verbs: ["update"] });
+  }
+  if (settings.install) {
+    access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
+  }
+  access.push(
+    ...written.map((kind) => ({ kind, verbs: MANAGE })),
+    ...readOnlyKinds.map((kind) => ({ kind, verbs: WATCH })),
+    ...roleAccess(written),
+    // A repeated Event is read and counted up. Those of cluster-scoped objects
+    // are in the default namespace.
+    {
+      kind: EVENT,
+      verbs: ["get", "create", "patch"],
+      ...kind.scope === "Cluster" && { namespaces: ["default"] },
+    },
+  );
+  return access;
+}
+
+/** Access for granting rights that the operator itself does not have. */
+export function roleAccess(written: readonly Kind[]): readonly KindAccess[] {
+  const names = written.filter(({ group }) => group === RBAC_GROUP)
+    .map(({ kind }) => kind);
+  const verbs: AccessVerb[] = [];
+  if (names.some((name) => name.endsWith("Binding"))) verbs.push("bind");
+  if (names.some((name) => name.endsWith("Role"))) verbs.push("escalate");
+  return verbs.length === 0 ? [] : ROLES.map((kind) => ({ kind, verbs }));
+}
