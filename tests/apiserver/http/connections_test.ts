@@ -10,7 +10,7 @@ import { inTime } from "../../support/in_time.ts";
 
 /**
  * Connections; the large size is
- * `CONNECTIONS=10000 node tests/run.ts node tests/apiserver/http/connections_test.ts`.
+ * `CONNECTIONS=10000 npm test -- node tests/apiserver/http/connections_test.ts`.
  */
 const COUNT = Number(process.env["CONNECTIONS"] ?? 300);
 const SECOND_MS = 1_000;
