@@ -100,7 +100,8 @@ async function publish(tag: string): Promise<string> {
     npm:
       `if [ "$1" = view ]; then [ "$2" != a@1.0.0 ] || echo 1.0.0; else echo "npm $*" >>${log}; fi`,
     // Deno refuses to publish with files that git does not know.
-    npx: `[ -z "$(git status --porcelain)" ] && echo "npx $*" >>${log}`,
+    npx:
+      `[ -z "$(git status --porcelain)" ] && echo "npx $* in $(basename "$PWD")" >>${log}`,
     gh: `echo "gh $*" >>${log}`,
   };
   for (const [name, text] of Object.entries(programs)) {
@@ -108,6 +109,7 @@ async function publish(tag: string): Promise<string> {
   }
   const clone = join(folder, "clone");
   writeText(clone, ".gitignore", projectText(".gitignore"));
+  writeText(clone, "dev/deno.json", projectText("dev/deno.json"));
   for (const name of ["a", "b"]) {
     const manifest = JSON.stringify({ name, version: "1.0.0" });
     writeText(folder, `${name}/package/package.json`, manifest);
@@ -121,7 +123,7 @@ async function publish(tag: string): Promise<string> {
     "-ec",
     [
       `for name in a b; do tar -czf release/$name.tgz -C ../$name package; done`,
-      "git init -q && git add .gitignore",
+      "git init -q && git add .gitignore dev",
       `${git} commit -q -m Start`,
       ...PUBLISHING.map((step) => `bash -e <<'STEP'\n${step}\nSTEP`),
     ].join("\n"),
@@ -142,8 +144,8 @@ test("The release workflow publishes what is missing, as its tag says", async ()
     "release/a.tgz release/b.tgz release/sbom.json release/SHA256SUMS";
   const calls = (tag: string, npmTag: string, kind: string) =>
     `npm publish ./release/b.tgz --provenance --access public --tag ${npmTag}
-npx deno publish
-npx deno publish
+npx deno publish in clone
+npx deno publish in dev
 gh release create ${tag} --${kind} --verify-tag --title ${tag} --notes-file release/NOTES.md ${files}
 `;
   assert.equal(await publish("v1.0.0"), calls("v1.0.0", "latest", "latest"));
