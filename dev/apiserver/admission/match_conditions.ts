@@ -8,7 +8,7 @@ import {
   objectFor,
   reviewRequest,
 } from "./review_request.ts";
-import { Authorizer } from "./authorizer_functions.ts";
+import { Authorizer } from "../cel/authorizer_functions.ts";
 import {
   PolicyEnvironment,
   type PolicyInput,

@@ -148,10 +148,12 @@ export function compileMutation(
   environment: PolicyEnvironment,
 ): ReturnType<PolicyEnvironment["compile"]> {
   return applyConfiguration
-    ? environment.compileMutation(applyConfiguration.expression ?? "", "Object")
+    ? environment.compileMutation(applyConfiguration.expression ?? "", [
+      "Object",
+    ])
     : environment.compileMutation(
       jsonPatch?.expression ?? "",
-      "list(JSONPatch)",
+      ["list(JSONPatch)"],
     );
 }
 

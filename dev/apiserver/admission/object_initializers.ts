@@ -48,7 +48,7 @@ export function jsonOf(value: unknown): unknown {
     return value.value === undefined ? undefined : jsonOf(value.value);
   }
   if (Array.isArray(value)) return value.map(jsonOf);
-  if (value instanceof Timestamp) return timeText(value.nanos);
+  if (value instanceof Timestamp) return timeText(value);
   if (value instanceof Duration) return durationText(value.nanos);
   if (value instanceof Uint8Array) return btoa(String.fromCharCode(...value));
   if (value instanceof MessageValue) return objectOf([...value.fields]);

@@ -7,12 +7,14 @@ import {
   listOf,
   mapOf,
   message,
+  opaque,
   STRING,
   struct,
   TIMESTAMP,
   typeText,
 } from "../cel/cel_type.ts";
 import { Environment, type EnvironmentOptions } from "../cel/environment.ts";
+import type { Program } from "../cel/evaluator.ts";
 import type { CelMap } from "../cel/values.ts";
 import {
   type FunctionTable,
@@ -28,9 +30,8 @@ import type { OpenApiSchema } from "@coracle/operator/internal";
 import {
   type Authorizer,
   AUTHORIZER_TYPE,
-  authorizerFunctions,
   RESOURCE_CHECK_TYPE,
-} from "./authorizer_functions.ts";
+} from "../cel/authorizer_functions.ts";
 import type { PolicySpec } from "./hooks.ts";
 
 const TEXTS = listOf(STRING);
@@ -96,13 +97,18 @@ const NAMESPACE = message("kubernetes.Namespace", {
   }),
 });
 
-/** Type of the operations of a JSON patch in mutations. */
-const JSON_PATCH = message("JSONPatch", {
-  op: STRING,
-  from: STRING,
-  path: STRING,
-  value: DYN,
-});
+const PATCH_FIELDS: ReadonlyMap<string, CelType> = new Map([
+  ["op", STRING],
+  ["from", STRING],
+  ["path", STRING],
+  ["value", DYN],
+]);
+
+/** Type of the operations of a JSON patch; other fields have no type upstream. */
+const JSON_PATCH = struct(
+  "JSONPatch",
+  (name) => PATCH_FIELDS.get(name) ?? opaque(""),
+);
 
 /** Types of initializers: `JSONPatch`, and `Object` with the paths of its fields. */
 function mutationType(name: string): CelType | undefined {
@@ -148,6 +154,10 @@ export interface PolicyExpression {
   readonly error: string | undefined;
   /** Type of the result. */
   readonly celType: CelType;
+  /** Name of the type of the result. */
+  readonly typeName: string;
+  /** Program of the expression. */
+  readonly program: Program;
   /**
    * Evaluates the expression.
    *
@@ -199,7 +209,6 @@ export class PolicyEnvironment {
         ...base,
         variables: message("kubernetes.variables", { ...fields }),
       },
-      functions: authorizerFunctions(),
       typeText: (type) => typeText(type).replaceAll(/\bobject \d+/g, "object"),
     });
     this.#variables = variables.map(({ name, expression }) => {
@@ -233,17 +242,19 @@ export class PolicyEnvironment {
   /**
    * Compiles the expression of a mutation, which can use initializers.
    *
-   * @param type Type of the result.
+   * @param types Allowed types of the result; any if there are none.
    */
-  compileMutation(expression: string, type: string): PolicyExpression {
-    return this.#once(`mutation ${type} ${expression}`, () => {
-      const { functions = new Map() } = this.#options;
+  compileMutation(
+    expression: string,
+    types: readonly string[],
+  ): PolicyExpression {
+    return this.#once(`mutation ${types.join()} ${expression}`, () => {
       const environment = this.#mutations ??= new Environment({
         ...this.#options,
-        functions: new Map([...functions, ...mutationFunctions()]),
+        functions: mutationFunctions(),
         type: mutationType,
       });
-      return this.#compile(expression, { environment, types: [type] });
+      return this.#compile(expression, { environment, types });
     });
   }
 
@@ -272,6 +283,8 @@ export class PolicyEnvironment {
     return {
       error: undefined,
       celType: type,
+      typeName,
+      program,
       evaluate(input) {
         const { value, cost } = program(input, CALL_LIMIT);
         input.budget.left -= cost;
@@ -371,6 +384,8 @@ function failed(error: string): PolicyExpression {
   return {
     error,
     celType: DYN,
+    typeName: "dyn",
+    program: () => ({ value: new CelError(error), cost: 0, exceeded: false }),
     evaluate() {
       throw new PolicyError(`compilation error: ${error}`);
     },

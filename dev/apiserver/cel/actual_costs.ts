@@ -178,6 +178,13 @@ const RULES: Readonly<Record<string, CostRule>> = {
   "sets.equivalent": setRelation(2),
 };
 
+/** Functions with several overloads, whose costs count only for a single one. */
+const BY_OVERLOAD: ReadonlySet<string> = new Set([
+  "flatten",
+  "sort",
+  "@sortByAssociatedKeys",
+]);
+
 /** Number of bytes of the prefix of a network. */
 function addressSize(value: unknown): number {
   return value instanceof CidrBlock ? Math.ceil(value.length / 8) : 1;
@@ -197,6 +204,8 @@ export function callCost(
   result: unknown,
 ): number {
   const id = overloads.length === 1 ? overloads[0]?.id ?? "" : "";
+  // Upstream finds these costs by the overload, not by the name.
+  if (id === "" && BY_OVERLOAD.has(name)) return 1;
   const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined;
   return rule?.(args, result, id) ?? 1;
 }

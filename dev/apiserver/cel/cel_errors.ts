@@ -27,7 +27,10 @@ export function problemText(
 }
 
 function located(source: string, at: number, message: string): string {
-  const before = source.slice(0, Math.max(at, 0)).split("\n");
+  if (at < 0) return `ERROR: <input>:-1:0: ${message}`;
+  // An empty source has no first line.
+  if (source === "") return `ERROR: <input>:1:0: ${message}`;
+  const before = source.slice(0, at).split("\n");
   const column = [...before.at(-1) ?? ""].length;
   const head = `ERROR: <input>:${before.length}:${column + 1}: ${message}`;
   const line = (source.split("\n")[before.length - 1] ?? "")

@@ -280,6 +280,7 @@ class Checker {
     }
     if (result !== undefined) {
       node.overloads = fitting;
+      node.declared = overloads;
       return result;
     }
     const texts = types.map((type) =>

@@ -1,3 +1,4 @@
+import { authorizerFunctions } from "./authorizer_functions.ts";
 import { CelFailure, type Problem, problemText } from "./cel_errors.ts";
 import {
   BOOL,
@@ -10,7 +11,7 @@ import {
   listOf,
   mapOf,
   NULL,
-  optionalOf,
+  opaque,
   STRING,
   TIMESTAMP,
   typeName,
@@ -42,7 +43,7 @@ const NAMED_TYPES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
   ["list", listOf(DYN)],
   ["map", mapOf(DYN, DYN)],
   ["type", typeOfType()],
-  ["optional_type", optionalOf(DYN)],
+  ["optional_type", opaque("optional_type")],
   ["net.IP", IP_TYPE],
   ["net.CIDR", CIDR_TYPE],
 ]);
@@ -71,6 +72,7 @@ function baseFunctions(): FunctionTable {
         NamedFormat: FORMAT_TYPE,
       },
     ),
+    authorizerFunctions(),
   );
 }
 

@@ -213,7 +213,11 @@ const quotes: CallRule = ([text]) => {
   const size = sizeOf(text);
   return {
     cost: traversal(size),
-    size: { min: size.min + 2, max: plus(times(size.max, 2), 2) },
+    // As upstream, twice the greatest number and two is none.
+    size: {
+      min: size.min + 2,
+      max: size.max >= UNBOUNDED ? 0 : plus(times(size.max, 2), 2),
+    },
   };
 };
 

@@ -17,12 +17,14 @@ import type {
 } from "./expression.ts";
 import { accepts, type Overload } from "./function_declaration.ts";
 import { MAP_INSERT } from "./macros.ts";
+import { pattern } from "./pattern.ts";
 import {
   type CelMap,
   equal,
   isMap,
   MessageValue,
   Optional,
+  typeNameOf,
   Uint,
   ValueMap,
 } from "./values.ts";
@@ -139,6 +141,9 @@ const CONVERSIONS: ReadonlySet<string> = new Set([
   "uint",
 ]);
 
+/** Functions that compile a constant pattern once. */
+const FINDS: ReadonlySet<string> = new Set(["find", "findAll", "matches"]);
+
 class Planner {
   slotCount = 0;
   #locals: readonly Local[] = [];
@@ -214,6 +219,7 @@ class Planner {
 
   #index([operand, index]: readonly ExpressionNode[], optional: boolean): Plan {
     const key = this.plan(index as ExpressionNode);
+    if (key.constant) checkKey(key.constant.value);
     return this.#qualified(this.plan(operand as ExpressionNode), {
       key: key.constant === undefined && key.attribute
         ? resolver(key.attribute)
@@ -224,7 +230,7 @@ class Planner {
   }
 
   #call(node: CallNode): Plan {
-    const { name, args, target, overloads = [] } = node;
+    const { name, args, target, overloads = [], declared = [] } = node;
     switch (name) {
       case "_&&_":
         return { step: logical(this.#all(args), false) };
@@ -266,7 +272,15 @@ class Planner {
       const member = membership(first as Plan, second.constant.value);
       if (member) return member;
     }
-    const step = invocation(name, overloads, plans.map(({ step }) => step));
+    if (FINDS.has(name)) checkPattern(second?.constant?.value);
+    const step = called(
+      name,
+      overloads,
+      plans.map(({ step }) => step),
+      // Some functions are one for all types, whatever the checker knows.
+      (args) => invoke(name, isOne(name) ? declared : overloads, args),
+      plans.length > 2 || FINDS.has(name) && second?.constant !== undefined,
+    );
     return CONVERSIONS.has(name) && plans.length === 1 && first?.constant
       ? folded(step)
       : { step };
@@ -280,21 +294,15 @@ class Planner {
     if (local?.own !== true) return undefined;
     const read = this.plan(accumulator).step;
     const values = this.#all(rest).map(({ step }) => step);
-    return (run) => {
-      const before = read(run);
-      if (before instanceof CelError) return before;
-      const given: unknown[] = [];
-      for (const value of values) {
-        const one = value(run);
-        if (one instanceof CelError) return one;
-        given.push(one);
-      }
-      const result = name === "_+_"
-        ? appended(before as unknown[], given[0])
-        : inserted(before as ValueMap, given);
-      charge(run, callCost(name, overloads, [before, ...given], result));
-      return result;
-    };
+    return called(
+      name,
+      overloads,
+      [read, ...values],
+      ([before, ...given]) =>
+        name === "_+_"
+          ? appended(before as unknown[], given[0])
+          : inserted(before as ValueMap, given),
+    );
   }
 
   #list({ items, optional }: ListNode): Plan {
@@ -420,6 +428,21 @@ class Planner {
       },
     };
   }
+}
+
+/** @throws {CelFailure} If a constant cannot be a key. */
+function checkKey(key: unknown): void {
+  if (key === null || (typeof key === "object" && !(key instanceof Uint))) {
+    throw new CelFailure(`invalid qualifier type: ${goType(key)}`);
+  }
+}
+
+/** @throws {CelFailure} If a constant pattern is none. */
+function checkPattern(source: unknown): void {
+  const problem = typeof source === "string"
+    ? pattern(source).problem
+    : undefined;
+  if (problem !== undefined) throw new CelFailure(problem);
 }
 
 function constant(value: unknown): Plan {
@@ -692,16 +715,33 @@ function itemsOf(range: unknown, two: boolean): readonly unknown[] | CelError {
   if (isMap(range)) return range.keys();
   return new CelError(
     two
-      ? `unsupported comprehension range type: ${typeof range}`
-      : `got '${typeof range}', expected iterable type`,
+      ? `unsupported comprehension range type: ${goType(range)}`
+      : `got '${goType(range)}', expected iterable type`,
   );
 }
 
-/** Step that calls the overload that fits the values of the arguments. */
-function invocation(
+/** Name of the type of a value in cel-go, which some errors show. */
+function goType(value: unknown): string {
+  const name = typeNameOf(value).replace(/^google\.protobuf\./, "");
+  return `types.${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+}
+
+/** Whether a function is the same for all types of arguments. */
+function isOne(name: string): boolean {
+  return !/^[a-zA-Z]/.test(name) || name === "size" || name === "sort";
+}
+
+/**
+ * Step of a call, which fails if an argument does.
+ *
+ * @param inOrder Whether arguments after one that fails are not evaluated.
+ */
+function called(
   name: string,
   overloads: readonly Overload[],
   steps: readonly Step[],
+  call: (args: readonly unknown[]) => unknown,
+  inOrder: boolean = steps.length > 2,
 ): Step {
   return (run) => {
     const args: unknown[] = [];
@@ -711,14 +751,53 @@ function invocation(
       args.push(value);
       if (!(value instanceof CelError)) continue;
       error ??= value;
-      if (steps.length > 2) return error;
+      // What follows is not evaluated, and the call costs nothing then.
+      if (inOrder && args.length < steps.length) return error;
     }
-    const result = error ?? invoke(name, overloads, args);
+    const result = error ?? call(args);
     charge(run, callCost(name, overloads, args, result));
     return result;
   };
 }
 
+/** Types of first operands with which an operator reports its errors itself. */
+const OPERANDS: Readonly<Record<string, string>> = {
+  "_+_": "bytes double int uint list",
+  "_-_": "double int uint",
+  "_*_": "double int uint",
+  "_/_": "double int uint",
+  "_%_": "int uint",
+  "-_": "double int bool",
+  "_<_": "bool bytes double int uint",
+  "_<=_": "bool bytes double int uint",
+  "_>_": "bool bytes double int uint",
+  "_>=_": "bool bytes double int uint",
+};
+
+/** Types whose values are receivers of methods in cel-go. */
+const RECEIVERS: ReadonlySet<string> = new Set([
+  "string",
+  "google.protobuf.Duration",
+  "google.protobuf.Timestamp",
+]);
+
+/** Whether the error of a call with wrong types does not name the function. */
+function isAnonymous(name: string, type: string): boolean {
+  const operands = Object.hasOwn(OPERANDS, name) ? OPERANDS[name] : undefined;
+  return operands === undefined
+    ? !/^[a-zA-Z]/.test(name) || ANONYMOUS.has(name)
+    : RECEIVERS.has(type) || operands.split(" ").includes(type);
+}
+
+/** Functions whose errors about types do not name them. */
+const ANONYMOUS: ReadonlySet<string> = new Set([
+  "contains",
+  "endsWith",
+  "matches",
+  "startsWith",
+]);
+
+/** Calls the overload that fits the values of the arguments. */
 function invoke(
   name: string,
   overloads: readonly Overload[],
@@ -728,9 +807,11 @@ function invoke(
     params.every((param, index) => accepts(param, args[index]))
   );
   if (fitting === undefined) {
-    return name.startsWith("_") || name.startsWith("@")
-      ? NO_SUCH_OVERLOAD
-      : new CelError(`no such overload: ${name}`);
+    if (isAnonymous(name, typeNameOf(args[0]))) return NO_SUCH_OVERLOAD;
+    const types = /^[a-zA-Z]/.test(name) && name !== "size" && name !== "sort"
+      ? `(${args.map(typeNameOf).join(", ")})`
+      : "";
+    return new CelError(`no such overload: ${name}${types}`);
   }
   try {
     return fitting.run(...args as never[]);

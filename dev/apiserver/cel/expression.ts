@@ -42,6 +42,8 @@ export interface CallNode extends NodeBase {
   readonly args: readonly ExpressionNode[];
   /** Overloads that the types of the arguments allow. */
   overloads?: readonly Overload[];
+  /** All overloads of the function. */
+  declared?: readonly Overload[];
 }
 
 /** List literal. */

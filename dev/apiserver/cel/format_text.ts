@@ -134,28 +134,41 @@ function grouped(value: number, digits: number): string {
   return fraction === undefined ? separated : `${separated}.${fraction}`;
 }
 
-/** Decimal notation; JavaScript's has an exponent from 1e21 on. */
+/** Decimal notation, which rounds half to even as Go does. */
 function fixed(value: number, digits: number): string {
-  const most = 100;
-  if (Math.abs(value) < 1e21) {
-    return value.toFixed(Math.min(digits, most)) +
-      "0".repeat(Math.max(0, digits - most));
+  if (Math.abs(value) >= 1e21) {
+    return `${BigInt(value)}${digits > 0 ? `.${"0".repeat(digits)}` : ""}`;
   }
-  return `${BigInt(value)}${digits > 0 ? `.${"0".repeat(digits)}` : ""}`;
+  const most = Math.min(digits, 100);
+  const text = value.toFixed(most);
+  const exact = value.toFixed(100);
+  const point = exact.indexOf(".");
+  // JavaScript rounds half away from zero.
+  const isHalf = /^50*$/.test(exact.slice(point + 1 + most));
+  const rounded = isHalf && /[13579]$/.test(text)
+    ? exact.slice(0, most === 0 ? point : point + 1 + most)
+    : text;
+  return rounded + "0".repeat(digits - most);
 }
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** Number in scientific notation; the exponent has at least two digits. */
-function scientific(value: number, digits: number): string {
-  const text = special(value);
-  if (text !== undefined) return text;
-  const [mantissa = "", exponent = ""] = value
-    .toExponential(Math.min(digits, 100)).split("e");
+/**
+ * Number in scientific notation with six digits; the exponent has at least two.
+ *
+ * @param width Minimum length, which is what the digits of the verb are upstream.
+ */
+function scientific(value: number, width: number): string {
+  return (special(value) ?? exponential(value)).padStart(width);
+}
+
+function exponential(value: number): string {
+  const [mantissa = "", exponent = ""] = value.toExponential(DEFAULT_DIGITS)
+    .split("e");
   const sign = exponent.startsWith("-") ? "⁻" : "";
   const raised = exponent.slice(1).padStart(2, "0")
     .replace(/\d/g, (digit) => SUPERSCRIPTS[Number(digit)] ?? "");
-  return `${mantissa} × 10${sign}${raised}`;
+  return `${mantissa}×10${sign}${raised}`;
 }
 
 function hexadecimal(value: unknown): string | undefined {
@@ -185,7 +198,7 @@ function shown(value: unknown): string {
       );
     }
   }
-  if (value instanceof Timestamp) return timeText(value.nanos);
+  if (value instanceof Timestamp) return timeText(value);
   if (value instanceof Duration) return durationText(value.nanos);
   if (value instanceof TypeValue) return value.name;
   return decimal(value) ?? wrong("s", value);
@@ -212,7 +225,7 @@ function nested(value: unknown): string {
       : `"${Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"}"`;
   }
   if (value instanceof Timestamp) {
-    return `timestamp("${timeText(value.nanos)}")`;
+    return `timestamp("${timeText(value)}")`;
   }
   if (value instanceof Duration) {
     return `duration("${durationText(value.nanos)}")`;

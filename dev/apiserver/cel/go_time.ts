@@ -1,4 +1,5 @@
 import { CelFailure } from "./cel_errors.ts";
+import { Timestamp } from "./values.ts";
 
 const SECOND = 1_000_000_000n;
 
@@ -58,8 +59,8 @@ function isLeap(year: number): boolean {
 const TIME =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
-/** Nanoseconds since 1970 of an RFC 3339 time; undefined if the text is none. */
-export function parseTime(text: string): bigint | undefined {
+/** Point in time of an RFC 3339 text; undefined if the text is none. */
+export function parseTime(text: string): Timestamp | undefined {
   const parts = TIME.exec(text);
   if (parts === null) return undefined;
   const [year, month, day, hour, minute, second] = parts.slice(1, 7)
@@ -76,10 +77,11 @@ export function parseTime(text: string): bigint | undefined {
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   const offset = (offsetHours * 60 + offsetMinutes) * 60;
+  const east = parts[8] === "-" ? -offset : offset;
   const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + second -
-    (parts[8] === "-" ? -offset : offset);
+    east;
   const fraction = (parts[7] ?? "").slice(0, 9).padEnd(9, "0");
-  return BigInt(seconds) * SECOND + BigInt(fraction);
+  return new Timestamp(BigInt(seconds) * SECOND + BigInt(fraction), east);
 }
 
 /** Whole seconds, rounded down. */
@@ -88,14 +90,22 @@ export function secondsOf(nanos: bigint): bigint {
   return nanos % SECOND < 0n ? seconds - 1n : seconds;
 }
 
-/** RFC 3339 text in UTC, with a fraction only if there is one. */
-export function timeText(nanos: bigint): string {
+/** RFC 3339 text in the time zone of a time, with a fraction only if there is one. */
+export function timeText({ nanos, offset }: Timestamp): string {
   const seconds = secondsOf(nanos);
   const fraction = String(nanos - seconds * SECOND).padStart(9, "0")
     .replace(/0+$/, "");
-  const text = new Date(Number(seconds) * 1000).toISOString()
+  const text = new Date((Number(seconds) + offset) * 1000).toISOString()
     .replace(/\.\d{3}Z$/, "");
-  return `${text}${fraction === "" ? "" : `.${fraction}`}Z`;
+  return `${text}${fraction === "" ? "" : `.${fraction}`}${zoneText(offset)}`;
+}
+
+function zoneText(offset: number): string {
+  if (offset === 0) return "Z";
+  const minutes = Math.abs(offset) / 60;
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60]
+    .map((part) => String(part).padStart(2, "0"));
+  return `${offset < 0 ? "-" : "+"}${hours}:${rest}`;
 }
 
 /** Parts of a point in time. */

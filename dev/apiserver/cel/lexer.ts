@@ -97,7 +97,10 @@ export function tokens(
       at = add(text.bytes ? "BYTES" : "STRING", at, text.end);
       continue;
     }
-    const word = text === undefined ? readWord(source, at) : undefined;
+    // What is no text after its prefix is a name.
+    const word = text === undefined || /\w/.test(source[at] as string)
+      ? readWord(source, at)
+      : undefined;
     if (word !== undefined) {
       at = add(word.kind, at, at + word.text.length);
       continue;
@@ -106,7 +109,7 @@ export function tokens(
     problems.push({
       at,
       message: `Syntax error: token recognition error at: '${
-        shown(source.slice(at, wrong))
+        source.slice(at, wrong)
       }'`,
     });
     at = wrong;
@@ -192,9 +195,4 @@ function wrongEnd(source: string, at: number): number {
   // A character beyond the base plane has two code units.
   const pair = /[\ud800-\udbff]/.test(source[end - 1] ?? "") ? 1 : 0;
   return Math.min(end + pair, source.length);
-}
-
-function shown(text: string): string {
-  return text.replaceAll("\n", "\\n").replaceAll("\r", "\\r")
-    .replaceAll("\t", "\\t");
 }

@@ -16,14 +16,18 @@ import { partsOf } from "./expression.ts";
 import { formatProblem } from "./format_text.ts";
 import { parseGoDuration, parseTime } from "./go_time.ts";
 import { pattern } from "./pattern.ts";
+import { isTime } from "./standard_functions.ts";
 
 /** Whether a literal can be an argument of a conversion. */
 const FITS: Readonly<Record<string, (value: unknown) => boolean>> = {
   duration: (value) =>
     typeof value === "string" && parseGoDuration(value) !== undefined,
-  timestamp: (value) =>
-    typeof value === "bigint" ||
-    typeof value === "string" && parseTime(value) !== undefined,
+  timestamp: (value) => {
+    const nanos = typeof value === "bigint"
+      ? value * 1_000_000_000n
+      : parseTime(String(value))?.nanos;
+    return nanos !== undefined && isTime(nanos);
+  },
   matches: (value) =>
     typeof value !== "string" || pattern(value).problem === undefined,
 };

@@ -40,7 +40,6 @@ export function expandMacro(
     case "all 2":
     case "exists 2":
     case "exists_one 2":
-    case "existsOne 2":
     case "all 3":
     case "exists 3":
     case "exists_one 3":

@@ -34,6 +34,7 @@ const INT_MAX = 2n ** 63n - 1n;
 const INT_MIN = -(2n ** 63n);
 const UINT_MAX = 2n ** 64n - 1n;
 const SECOND = 1_000_000_000n;
+/** First and last time that CEL has. */
 const MIN_TIME = -62_135_596_800n * SECOND;
 const MAX_TIME = 253_402_300_799n * SECOND + (SECOND - 1n);
 
@@ -57,18 +58,27 @@ function duration(nanos: bigint): Duration {
     : new Duration(nanos);
 }
 
-function timestamp(nanos: bigint): Timestamp {
-  return nanos < MIN_TIME || nanos > MAX_TIME
-    ? fail("timestamp overflow")
-    : new Timestamp(nanos);
+function timestamp(nanos: bigint, offset = 0): Timestamp {
+  return isTime(nanos)
+    ? new Timestamp(nanos, offset)
+    : fail("timestamp overflow");
+}
+
+/** Whether a time, in nanoseconds since 1970, is one that CEL has. */
+export function isTime(nanos: bigint): boolean {
+  return nanos >= MIN_TIME && nanos <= MAX_TIME;
 }
 
 type Operation = (a: bigint, b: bigint) => bigint;
 
-/** Operator of ints and uints. */
-function whole(name: string, run: Operation): FunctionDefinitions {
+function onInts(name: string, run: Operation): FunctionDefinitions {
   return {
     [`${name}(int, int): int`]: (a: bigint, b: bigint) => int(run(a, b)),
+  };
+}
+
+function onUints(name: string, run: Operation): FunctionDefinitions {
+  return {
     [`${name}(uint, uint): uint`]: (a: Uint, b: Uint) =>
       uint(run(a.value, b.value)),
   };
@@ -79,37 +89,42 @@ function notZero(name: string, run: Operation): Operation {
 }
 
 const ARITHMETIC: FunctionDefinitions = {
-  ...whole("_+_", (a, b) => a + b),
-  "_+_(double, double): double": (a: number, b: number) => a + b,
-  "_+_(string, string): string": (a: string, b: string) => a + b,
   "_+_(bytes, bytes): bytes": (a: Uint8Array, b: Uint8Array) => {
     const sum = new Uint8Array(a.length + b.length);
     sum.set(a);
     sum.set(b, a.length);
     return sum;
   },
+  "_+_(double, double): double": (a: number, b: number) => a + b,
   "_+_(duration, duration): duration": (a: Duration, b: Duration) =>
     duration(a.nanos + b.nanos),
   "_+_(duration, timestamp): timestamp": (a: Duration, b: Timestamp) =>
-    timestamp(a.nanos + b.nanos),
+    timestamp(a.nanos + b.nanos, b.offset),
   "_+_(timestamp, duration): timestamp": (a: Timestamp, b: Duration) =>
-    timestamp(a.nanos + b.nanos),
+    timestamp(a.nanos + b.nanos, a.offset),
+  ...onInts("_+_", (a, b) => a + b),
   "_+_(list<A>, list<A>): list<A>": joined,
-  ...whole("_-_", (a, b) => a - b),
+  "_+_(string, string): string": (a: string, b: string) => a + b,
+  ...onUints("_+_", (a, b) => a + b),
   "_-_(double, double): double": (a: number, b: number) => a - b,
   "_-_(duration, duration): duration": (a: Duration, b: Duration) =>
     duration(a.nanos - b.nanos),
+  ...onInts("_-_", (a, b) => a - b),
   "_-_(timestamp, duration): timestamp": (a: Timestamp, b: Duration) =>
-    timestamp(a.nanos - b.nanos),
+    timestamp(a.nanos - b.nanos, a.offset),
   "_-_(timestamp, timestamp): duration": (a: Timestamp, b: Timestamp) =>
-    duration(a.nanos - b.nanos),
-  ...whole("_*_", (a, b) => a * b),
+    new Duration(int(a.nanos - b.nanos)),
+  ...onUints("_-_", (a, b) => a - b),
   "_*_(double, double): double": (a: number, b: number) => a * b,
-  ...whole("_/_", notZero("division", (a, b) => a / b)),
+  ...onInts("_*_", (a, b) => a * b),
+  ...onUints("_*_", (a, b) => a * b),
   "_/_(double, double): double": (a: number, b: number) => a / b,
-  ...whole("_%_", notZero("modulus", (a, b) => a % b)),
-  "-_(int): int": (a: bigint) => int(-a),
+  ...onInts("_/_", notZero("division", (a, b) => a / b)),
+  ...onUints("_/_", notZero("division", (a, b) => a / b)),
+  ...onInts("_%_", notZero("modulus", (a, b) => a % b)),
+  ...onUints("_%_", notZero("modulus", (a, b) => a % b)),
   "-_(double): double": (a: number) => -a,
+  "-_(int): int": (a: bigint) => int(-a),
 };
 
 /** Types that an ordering operator compares, by pairs. */
@@ -258,15 +273,15 @@ const CONVERSIONS: FunctionDefinitions = {
   "string(double): string": doubleText,
   "string(duration): string": ({ nanos }: Duration) => durationText(nanos),
   "string(int): string": String,
-  "string(timestamp): string": ({ nanos }: Timestamp) => timeText(nanos),
+  "string(timestamp): string": timeText,
   "string(uint): string": ({ value }: Uint) => String(value),
   "timestamp(timestamp): timestamp": (value: Timestamp) => value,
   "timestamp(int): timestamp": (seconds: bigint) => timestamp(seconds * SECOND),
   "timestamp(string): timestamp": (text: string) => {
-    const nanos = parseTime(text);
-    return nanos === undefined
+    const time = parseTime(text);
+    return time === undefined
       ? conversion(text, "google.protobuf.Timestamp")
-      : timestamp(nanos);
+      : timestamp(time.nanos, time.offset);
   },
   "uint(uint): uint": (value: Uint) => value,
   "uint(double): uint": (value: number) =>

@@ -30,9 +30,12 @@ export class Duration {
 /** Point in time, in nanoseconds since 1970. */
 export class Timestamp {
   readonly nanos: bigint;
+  /** Offset of the time zone in which it is shown, in seconds. */
+  readonly offset: number;
 
-  constructor(nanos: bigint) {
+  constructor(nanos: bigint, offset = 0) {
     this.nanos = nanos;
+    this.offset = offset;
   }
 }
 
@@ -119,7 +122,10 @@ function keyText(key: unknown): string | undefined {
     case "number":
       return Number.isInteger(key) ? String(BigInt(key)) : undefined;
     default:
-      return key instanceof Uint ? String(key.value) : undefined;
+      if (key instanceof Uint) return String(key.value);
+      return key instanceof Duration || key instanceof Timestamp
+        ? `${typeNameOf(key)} ${key.nanos}`
+        : undefined;
   }
 }
 
@@ -159,7 +165,7 @@ function opaqueClass(value: unknown): OpaqueClass | undefined {
 /** Whether a value is a map or a message of a schema. */
 export function isMap(value: unknown): value is CelMap {
   return typeof value === "object" && value !== null && "find" in value &&
-    !Array.isArray(value);
+    !Array.isArray(value) && !(value instanceof Uint8Array);
 }
 
 /** Name of the type of a value. */

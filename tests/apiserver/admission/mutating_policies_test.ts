@@ -87,7 +87,7 @@ test("An initializer whose name is not its field's path is refused", async () =>
     const environment = new PolicyEnvironment({});
     const { error, evaluate } = environment.compileMutation(
       expression,
-      "Object",
+      ["Object"],
     );
     return error ?? initializerProblems(evaluate(NO_INPUT));
   };
@@ -104,7 +104,7 @@ test("Names of an initializer's fields are no texts", async () => {
   await loadPatterns();
   const { error } = new PolicyEnvironment({}).compileMutation(
     'Object{metadata: Object.metadata{"labels": {}}}',
-    "Object",
+    ["Object"],
   );
   assert.match(
     String(error),

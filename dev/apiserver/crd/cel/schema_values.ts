@@ -272,10 +272,8 @@ function textValues(format: string | undefined): SchemaValues {
 
 function timeOf(text: string): Timestamp {
   // The format accepts more than RFC 3339 does.
-  const nanos = parseTime(text.toUpperCase());
-  return new Timestamp(
-    nanos ?? BigInt(new Date(text).getTime() || 0) * 1_000_000n,
-  );
+  return parseTime(text.toUpperCase()) ??
+    new Timestamp(BigInt(new Date(text).getTime() || 0) * 1_000_000n);
 }
 
 function bytesOf(text: string): Uint8Array {

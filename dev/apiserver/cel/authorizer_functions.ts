@@ -1,11 +1,8 @@
 import { labelProblems, subdomainProblems } from "../validation/names.ts";
-import { CelFailure } from "../cel/cel_errors.ts";
-import { type CelType, struct } from "../cel/cel_type.ts";
-import {
-  type FunctionTable,
-  functionTable,
-} from "../cel/function_declaration.ts";
-import { registerClass } from "../cel/values.ts";
+import { CelFailure } from "./cel_errors.ts";
+import { type CelType, struct } from "./cel_type.ts";
+import { type FunctionTable, functionTable } from "./function_declaration.ts";
+import { registerClass } from "./values.ts";
 
 /** Access check of one right, as in an access review. */
 export interface AccessCheck {
