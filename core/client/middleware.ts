@@ -129,7 +129,8 @@ export function retry(options: Settings<RetryOptions> & RetryDeps): Middleware {
         const response = await next(checked);
         const requested = isLast ? undefined : requestedDelay(response);
         if (requested === undefined || requested > max) return response;
-        delay = requested;
+        // Zero would be no pause at all.
+        delay = requested || backoff;
         const { status } = response;
         logger?.[level]("The server throttles a request, which is retried", {
           action,

@@ -12,6 +12,8 @@ import type { HttpResponse } from "./transport/transport.ts";
 const MAX_ERROR_BODY_BYTES = 1 << 20;
 /** Text that a server returns, without a Status, for a path not served. */
 const NO_SUCH_PATH = "404 page not found";
+/** Longest pause that a server may request, in milliseconds. */
+const MAX_PAUSE_MS = 5 * 60_000;
 /** Maximum number of characters quoted from a response. */
 const MAX_QUOTE_LENGTH = 200;
 
@@ -285,16 +287,17 @@ export function bodyError(
  */
 export function statusError(
   action: string,
-  status: Partial<Status>,
+  status: unknown,
   options: {
     readonly retryAfter?: number | undefined;
     readonly path?: string | undefined;
   } = {},
 ): ApiError {
-  const { code = 500, reason = "" } = status;
+  const checked = checkedStatus(status);
+  const { code = 500, reason = "" } = checked;
   const { message, details } = SECRET_PATH.test(options.path ?? "")
-    ? harmlessPart(status)
-    : status;
+    ? harmlessPart(checked)
+    : checked;
   const seconds = details?.retryAfterSeconds;
   return new ApiError(
     `Cannot ${action}: ${
@@ -305,9 +308,54 @@ export function statusError(
       reason,
       details,
       retryAfter: options.retryAfter ??
-        (seconds === undefined ? undefined : seconds * 1000),
+        (seconds === undefined ? undefined : pause(seconds)),
     },
   );
+}
+
+/** The parts of a Status that are of the right type; it comes from outside. */
+export function checkedStatus(given: unknown): Partial<Status> {
+  if (!isJsonObject(given)) return {};
+  const { code, details } = given;
+  return {
+    ...texts(given, ["reason", "message"]),
+    code: isCount(code) && code >= 100 && code <= 599 ? code : undefined,
+    details: isJsonObject(details) ? checkedDetails(details) : undefined,
+  };
+}
+
+function checkedDetails(given: Record<string, unknown>): StatusDetails {
+  const { causes, retryAfterSeconds } = given;
+  return {
+    ...texts(given, ["name", "group", "kind", "uid"]),
+    ...(Array.isArray(causes) && {
+      causes: causes.filter(isJsonObject)
+        .map((cause) => texts(cause, ["reason", "message", "field"])),
+    }),
+    ...(isCount(retryAfterSeconds) && { retryAfterSeconds }),
+  };
+}
+
+/** The fields of these names that are texts. */
+function texts<N extends string>(
+  given: Record<string, unknown>,
+  names: readonly N[],
+): { readonly [name in N]?: string } {
+  const found: { [name in N]?: string } = {};
+  for (const name of names) {
+    const value = given[name];
+    if (typeof value === "string") found[name] = value;
+  }
+  return found;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Pause that a server requests, within its limit. */
+function pause(seconds: number): number {
+  return Math.min(seconds * 1000, MAX_PAUSE_MS);
 }
 
 /** Message and details of a Status without data of a Secret. */
@@ -362,7 +410,7 @@ function parseStatus(
       ? reason
       : fallback.reason,
     message: typeof message === "string" ? message : undefined,
-    details: isJsonObject(details) ? details as StatusDetails : undefined,
+    details: isJsonObject(details) ? checkedDetails(details) : undefined,
   };
 }
 
@@ -375,12 +423,12 @@ export function quote(text: string, path: string): string {
 }
 
 /**
- * Delay that the `retry-after` header of a response requests, in milliseconds.
- * Reads the header in seconds, the form that API servers use.
+ * Delay that the `retry-after` header of a response requests, in milliseconds, at
+ * most five minutes. Reads the header in seconds, the form that API servers use.
  */
 export function retryAfter(response: HttpResponse): number | undefined {
   const value = response.headers["retry-after"];
   return value !== undefined && /^\d{1,6}$/.test(value)
-    ? Number(value) * 1000
+    ? pause(Number(value))
     : undefined;
 }

@@ -1,4 +1,3 @@
-import type { Status } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { LineSplitter } from "../json/line_splitter.ts";
 import type { ApiRequest } from "./request.ts";
@@ -49,7 +48,7 @@ function parseEvent<T extends KubernetesObject>(
   }
   if (event.type === "ERROR") {
     const { action, path } = request;
-    throw statusError(action, event.object as Partial<Status>, { path });
+    throw statusError(action, event.object, { path });
   }
   return event as WatchEvent<T>;
 }

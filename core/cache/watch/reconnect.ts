@@ -74,6 +74,9 @@ export const RECONNECT_OPTIONS: OptionTable<ReconnectOptions> = {
   resetAfter: { type: "positive", default: 120_000 },
 };
 
+/** Longest pause that a server may request, in milliseconds. */
+const MAX_REQUESTED_MS = 5 * 60_000;
+
 type BackOffSettings = Pick<
   ReconnectSettings,
   "initialDelay" | "maxDelay" | "resetAfter"
@@ -106,17 +109,20 @@ export class BackOff {
   /**
    * Next pause in milliseconds.
    *
-   * @param atLeast Pause that the server requested; jitter is added to it.
+   * @param atLeast Pause that the server requested, of which at most five minutes
+   * count; jitter is added to it.
    */
   next(atLeast = 0): number {
     const { initialDelay, maxDelay, resetAfter } = this.#settings;
     const now = this.#clock.now();
+    // NaN, from an error of other middleware, would be no pause at all.
+    const requested = atLeast > 0 ? Math.min(atLeast, MAX_REQUESTED_MS) : 0;
     if (this.#resumed !== undefined && now - this.#resumed >= resetAfter) {
       this.#delay = initialDelay;
     }
     const pause = Math.max(
       this.#delay * (1 + this.#random()),
-      atLeast * (1 + this.#random() / 10),
+      requested * (1 + this.#random() / 10),
     );
     this.#delay = Math.min(this.#delay * 2, maxDelay);
     this.#resumed = now + pause;

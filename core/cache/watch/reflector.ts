@@ -18,7 +18,7 @@
  * @module
  */
 
-import { ApiError, type Status } from "../../api/api_error.ts";
+import { ApiError } from "../../api/api_error.ts";
 import { isResolved, type Kind, type ResolvedKind } from "../../api/kind.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import type { ApiRequest } from "../../client/request.ts";
@@ -304,7 +304,7 @@ export class Reflector {
   ): Promise<void> | undefined {
     if (type === "ERROR") {
       this.#state = "error-event";
-      throw statusError(response.action, parseRange(header) as Partial<Status>);
+      throw statusError(response.action, parseRange(header));
     }
     this.#record.works();
     if (type === "BOOKMARK") return this.#takeBookmark(header, response);

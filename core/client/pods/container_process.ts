@@ -1,6 +1,6 @@
-import type { Status } from "../../api/api_error.ts";
+import { isJsonObject } from "../../patch/json_value.ts";
+import { checkedStatus, statusError } from "../response.ts";
 import { ChannelStream } from "./channel_stream.ts";
-import { statusError } from "../response.ts";
 import { textOf } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
 
@@ -97,9 +97,9 @@ async function exitCode(
   action: string,
 ): Promise<number> {
   const text = await textOf(channel);
-  let status: Partial<Status>;
+  let value: unknown;
   try {
-    status = JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw new Error(
       `Cannot ${action}: the stream must end with a Status: received ${
@@ -107,12 +107,14 @@ async function exitCode(
       }`,
     );
   }
-  if (status.status === "Success") return 0;
+  if (isJsonObject(value) && value["status"] === "Success") return 0;
+  const status = checkedStatus(value);
   const cause = status.details?.causes?.find(({ reason }) =>
     reason === "ExitCode"
   );
-  if (status.reason === "NonZeroExitCode" && cause !== undefined) {
-    return Number(cause.message);
+  const code = Number(cause?.message ?? NaN);
+  if (status.reason === "NonZeroExitCode" && Number.isInteger(code)) {
+    return code;
   }
   throw statusError(action, status);
 }

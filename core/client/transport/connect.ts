@@ -126,12 +126,11 @@ export class Connector {
     protocols: readonly string[],
   ): TLSSocket {
     const { host, port } = this.#target();
-    const servername = this.#tls.servername ?? (isIP(host) ? "" : host);
     const socket = connectTls({
       ...this.#tls,
       ...(below ? { socket: below } : { port }),
       host,
-      servername,
+      ...(!this.#tls.servername && !isIP(host) && { servername: host }),
       ALPNProtocols: [...protocols],
       ...(this.#session && { session: this.#session }),
     });

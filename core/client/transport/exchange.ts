@@ -113,14 +113,20 @@ export class Exchange
     if (this.#isOver) return;
     this.#deps.reject(reason);
     this.#queue?.fail(reason);
-    this.leave(reason);
+    this.leave();
   }
 
-  /** Hands the request to another connection; this one may still have it. */
-  moved(): void {
-    const { onMoved } = this.#deps;
-    this.#finish(true);
-    onMoved(new Exchange(this.#deps, this.#moves + 1));
+  /**
+   * Hands the request to another connection, which nobody has answered yet.
+   *
+   * @param reason Error of the request if that happens too often.
+   */
+  moved(reason: unknown = undefined): void {
+    if (this.#isOver) return;
+    this.leave();
+    const { onMoved, origin, reject } = this.#deps;
+    if (this.#moves >= MAX_MOVES) reject(connectionError(origin, reason));
+    else onMoved(new Exchange(this.#deps, this.#moves + 1));
   }
 
   /** Fails the request: there is no connection. */
@@ -162,7 +168,7 @@ export class Exchange
         "Cannot read a response: its transfer coding must be chunked",
       );
     }
-    this.#connection?.answered();
+    this.#connection?.answered(this);
     this.#status = status;
     this.#headers = joined(headers);
     // What arrives together with the head is delivered with it.
@@ -198,9 +204,8 @@ export class Exchange
 
   onResponseError(_: Controller | null, error: unknown): void {
     if (this.#isOver) return;
-    if (isRetired(error) && this.#status === 0 && this.#moves < MAX_MOVES) {
-      this.moved();
-    } else this.fail(error);
+    if (isRetired(error) && this.#status === 0) this.moved(error);
+    else this.fail(error);
   }
 
   pause(): void {
@@ -215,11 +220,11 @@ export class Exchange
     this.#controller?.resume();
   }
 
-  leave(reason: unknown = undefined): void {
+  leave(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     // First: undici must know why before the connection closes.
-    this.#controller?.abort(reason instanceof Error ? reason : ENDED);
+    this.#controller?.abort(ENDED);
     this.#finish(false);
   }
 
@@ -255,8 +260,13 @@ export class Exchange
   }
 }
 
-/** Reason that undici gets for a response that its reader left. */
-const ENDED = new Error("Cannot read: the reader left");
+/**
+ * Reason that undici gets for a request that ends; its code says that the connection
+ * is no worse for it.
+ */
+const ENDED = Object.assign(new Error("Cannot read: the reader left"), {
+  code: "UND_ERR_INFO",
+});
 
 /** Joins repeated values, and removes the space that may follow a value. */
 function joined(headers: Headers): Record<string, string> {

@@ -55,6 +55,8 @@ export class HttpConnection {
   #limit: number;
   /** Whether the limit of the server is known: HTTP/2 announces it at the start. */
   #isSettled = false;
+  /** Requests of HTTP/2 without a response. */
+  readonly #unanswered = new Set<Exchange>();
   /** Request of HTTP/2 that waits for the server's limit. */
   #waiting: Exchange | undefined;
 
@@ -114,6 +116,7 @@ export class HttpConnection {
   send(exchange: Exchange): void {
     this.#running++;
     exchange.assign(this);
+    if (this.isMultiplexed) this.#unanswered.add(exchange);
     this.#client.dispatch(exchange.options, exchange);
     if (!this.isMultiplexed || exchange.isStarted) return;
     if (this.#isSettled) this.#full(exchange);
@@ -129,8 +132,9 @@ export class HttpConnection {
     queueMicrotask(this.#offer);
   }
 
-  /** Notes that the server has answered. */
-  answered(): void {
+  /** Notes that the server has answered a request. */
+  answered(exchange: Exchange): void {
+    this.#unanswered.delete(exchange);
     if (this.#isSettled) return;
     this.#isSettled = true;
     if (this.#waiting !== undefined) this.#full(this.#waiting);
@@ -143,6 +147,7 @@ export class HttpConnection {
    */
   ended(exchange: Exchange, isUsable: boolean): void {
     this.#running--;
+    this.#unanswered.delete(exchange);
     if (exchange === this.#waiting) this.#waiting = undefined;
     if (!isUsable && !this.isMultiplexed) this.close();
     else queueMicrotask(this.#offer);
@@ -184,5 +189,14 @@ export class HttpConnection {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#events.onGone(this);
+    if (this.#unanswered.size > 0) queueMicrotask(this.#moveUnanswered);
   }
+
+  /**
+   * Moves requests without a response: after a GOAWAY, undici would hold back those
+   * that the server did not accept until the last stream of this connection ends.
+   */
+  readonly #moveUnanswered = (): void => {
+    for (const exchange of [...this.#unanswered]) exchange.moved(RETIRED);
+  };
 }

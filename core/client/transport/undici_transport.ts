@@ -2,6 +2,7 @@ import { Connector, type OpenedSocket } from "./connect.ts";
 import { Exchange } from "./exchange.ts";
 import { HttpConnection } from "./http_connection.ts";
 import { RequestEncoder } from "./request_encoder.ts";
+import { currentRuntime } from "./runtime.ts";
 import {
   type HttpRequest,
   type HttpResponse,
@@ -52,7 +53,9 @@ export class UndiciTransport implements HttpTransport {
     this.#origin = origin;
     this.#connector = new Connector(options);
     this.#encoder = new RequestEncoder(prefix);
-    this.#multiplexes = this.#connector.isTls;
+    // Bun's HTTP/2 loses resets, and stops all streams of a connection for one that
+    // nobody reads.
+    this.#multiplexes = this.#connector.isTls && currentRuntime() !== "bun";
   }
 
   send(request: HttpRequest): Promise<HttpResponse> {

@@ -285,7 +285,7 @@ test("A pause is taken from a Retry-After in seconds only", () => {
   assert.deepEqual([pause("0"), pause("12"), pause("999999")], [
     0,
     12_000,
-    999_999_000,
+    300_000,
   ]);
   for (const value of ["", "1000000", "5 s", "1.5", "-1", "2026-01-01"]) {
     assert.equal(pause(value), undefined, value);
@@ -428,4 +428,65 @@ test("readBody joins the chunks of a response in their order", async () => {
     [...await readBody({ ...response, cancel }, 6)],
     [1, 2, 3, 4, 5, 6],
   );
+});
+
+for (
+  const causes of [[null], [5, "x"], "x", null, [{ reason: {}, field: 1 }]]
+) {
+  test(`An error with the causes ${JSON.stringify(causes)} is an ApiError`, async () => {
+    const body = { kind: "Status", message: "no", details: { causes } };
+    const client = clientOf({ status: 422, body });
+    for (const kind of [Secret, ConfigMap]) {
+      const error = await errorOf(client.get(kind, KEY));
+      assert.ok(ApiError.is(error) && error.isInvalid, String(error));
+    }
+    const event = { type: "ERROR", object: { ...body, code: 422 } };
+    const watching = clientOf({
+      status: 200,
+      body: `${JSON.stringify(event)}\n`,
+    });
+    for (const kind of [Secret, ConfigMap]) {
+      const error = await errorOf(watching.watch(kind).next());
+      assert.ok(ApiError.is(error) && error.isInvalid, String(error));
+    }
+  });
+}
+
+test("A Status gives no pause but a whole number of seconds, at most five minutes", async () => {
+  const pauses: readonly (readonly [unknown, number | undefined])[] = [
+    [3, 3_000],
+    [0, 0],
+    [300, 300_000],
+    [301, 300_000],
+    [Number.MAX_SAFE_INTEGER, 300_000],
+    [1e308, undefined],
+    ["x", undefined],
+    ["3", undefined],
+    [-1, undefined],
+    [1.5, undefined],
+    [null, undefined],
+    [{}, undefined],
+  ];
+  for (const [retryAfterSeconds, expected] of pauses) {
+    const details = { retryAfterSeconds };
+    const body = { kind: "Status", details };
+    const error = await errorOf(
+      clientOf({ status: 500, body }).get(ConfigMap, KEY),
+    );
+    assert.ok(ApiError.is(error));
+    assert.equal(error.retryAfter, expected, `${retryAfterSeconds}`);
+  }
+});
+
+test("An ERROR event whose object is none is an ApiError", async () => {
+  for (
+    const object of [null, 5, "x", [], { code: "x", message: 5, reason: [] }]
+  ) {
+    const body = `${JSON.stringify({ type: "ERROR", object })}\n`;
+    const error = await errorOf(
+      clientOf({ status: 200, body }).watch(ConfigMap).next(),
+    );
+    assert.ok(ApiError.is(error), String(error));
+    assert.equal(error.status, 500);
+  }
 });

@@ -78,6 +78,19 @@ test("retry waits for the Retry-After of the server, with jitter", async () => {
   }
 });
 
+test("retry pauses as after a failure if the server asks for no pause", async () => {
+  const clock = new VirtualClock();
+  const { send, transport } = through(
+    retry({ ...RETRIES, clock, random: () => 0 }),
+    (_request, count) => count < 3 ? throttled(429, "0") : {},
+  );
+  const sent = send(WRITE);
+  await clock.advance(100 + 199);
+  assert.equal(transport.requests.length, 2);
+  await clock.advance(1);
+  assert.equal((await sent).status, 200);
+});
+
 test("retry repeats reads after a failed connection, with backoff", async () => {
   const clock = new VirtualClock();
   const { send, transport } = through(

@@ -51,3 +51,19 @@ test("BackOff returns short pauses without growing", () => {
   assert.equal(backOff.short(), 800);
   assert.equal(backOff.next(), 800);
 });
+
+test("BackOff takes a pause of the server that is one, up to five minutes", () => {
+  for (
+    const [asked, expected] of [
+      [5_000, 5_000],
+      [300_000, 300_000],
+      [300_001, 300_000],
+      [Infinity, 300_000],
+      [NaN, 800],
+      [-5, 800],
+    ]
+  ) {
+    const { backOff } = make(() => 0);
+    assert.equal(backOff.next(asked), expected, `${asked}`);
+  }
+});

@@ -68,6 +68,25 @@ test("Client.exec opens a stream and returns output and exit code", async () => 
   });
 });
 
+test("ContainerProcess fails with an ApiError for a Status that is none", async () => {
+  const causes = [[null], [{ reason: "ExitCode", message: "x" }], "x"];
+  const statuses = [
+    null,
+    ...causes.map((causes) => ({
+      reason: "NonZeroExitCode",
+      details: { causes },
+    })),
+  ];
+  for (const status of statuses) {
+    const stream = new ScriptedStream();
+    const { client } = clientWith(() => stream);
+    const process = await client.exec(KEY, { command: ["sh"] });
+    stream.receive(3, JSON.stringify(status));
+    stream.messages.end();
+    await assert.rejects(process.output(), { name: "ApiError" });
+  }
+});
+
 test("ContainerProcess sends input, its end and the terminal size", async () => {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);
