@@ -13,6 +13,7 @@ import {
 } from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
 import { simulatedWorld } from "../client/simulated_world.ts";
+import { guardedRandom } from "../callback.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {
   type Namespaces,
@@ -257,13 +258,23 @@ export function operatorSettings(
     );
   }
   const { metrics = new MetricsRegistry() } = settings;
+  const logger = unfailingLogger(
+    settings.logger ?? defaultLogger ?? jsonLogger(),
+  );
   return {
     ...settings as OperatorSettings,
+    random: guardedRandom(
+      settings.random,
+      (error) =>
+        logger.error("Math.random is used instead of the option random", {
+          error,
+        }),
+    ),
     // A MetricsRegistry never throws, and operator.metrics() needs it as it is.
     metrics: metrics instanceof MetricsRegistry
       ? metrics
       : unfailingMetrics(metrics),
-    logger: unfailingLogger(settings.logger ?? defaultLogger ?? jsonLogger()),
+    logger,
   };
 }
 
