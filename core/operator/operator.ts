@@ -118,6 +118,29 @@ export interface ControllerHandle<
   health(): ControllerHealth;
 }
 
+/** Health with counts and names only, without texts of errors. */
+function withoutTexts(
+  { lease, controllers, ...others }: OperatorHealth,
+): OperatorHealth {
+  return {
+    ...others,
+    lease: lease && { ...lease, error: undefined },
+    controllers: controllers.map(({ informers, sources, ...counts }) => ({
+      ...counts,
+      informers: informers.map((informer) => ({
+        ...informer,
+        watches: informer.watches.map((watch) => ({
+          ...watch,
+          lastError: undefined,
+        })),
+      })),
+      sources: new Map(
+        Array.from(sources, ([name, { status }]) => [name, { status }]),
+      ),
+    })),
+  };
+}
+
 type State = "stopped" | "starting" | "started" | "stopping";
 
 /**
@@ -183,7 +206,8 @@ export class Operator {
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
       state: () => this.#state,
-      health: () => this.health(),
+      health: (withTexts) =>
+        withTexts ? this.health() : withoutTexts(this.health()),
       metrics: () => this.metrics(),
       why: (object) => this.why(object),
       inspect: () => this.inspect(),

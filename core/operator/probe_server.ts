@@ -18,7 +18,8 @@ export interface ProbeOptions {
    * Whether `/debug/why?object=NAMESPACE/NAME` returns the last runs of an
    * object, for `coracle why`, and `/debug/state` the controllers and the objects
    * that ran last, for `coracle ui`. The responses contain error messages of
-   * reconcilers and conditions of objects.
+   * reconcilers and conditions of objects; that of `/readyz` then contains error
+   * messages of watches, sources and the Lease, beside counts and names.
    *
    * @default {false}
    */
@@ -44,8 +45,13 @@ export type ProbeSettings = Settings<ProbeOptions, "live">;
 export interface ProbeContent {
   /** State of the operator, for `/healthz`. */
   state(): string;
-  /** Health of the operator, for `/readyz`. */
-  health(): { readonly ready: boolean };
+  /**
+   * Health of the operator, for `/readyz`.
+   *
+   * @param withTexts Whether it includes texts of errors, not only counts and
+   * names: they may quote addresses, and messages of external systems.
+   */
+  health(withTexts: boolean): { readonly ready: boolean };
   /** Metrics in the text format of Prometheus. */
   metrics(): string;
   /** Run history of an object in each controller that knows it. */
@@ -123,6 +129,7 @@ export class ProbeServer {
       return inText(405, "Cannot serve this method: it must be GET");
     }
     const { pathname, searchParams } = new URL(url, BASE);
+    const isLocal = LOCAL_HOST.test(headers.host ?? "");
     switch (pathname) {
       case "/healthz":
       case "/livez":
@@ -130,7 +137,7 @@ export class ProbeServer {
           state: this.#content.state(),
         });
       case "/readyz": {
-        const health = this.#content.health();
+        const health = this.#content.health(this.#debug && isLocal);
         return inJson(health.ready, health);
       }
       case "/metrics": {
@@ -138,10 +145,7 @@ export class ProbeServer {
         return { status: 200, type, body: this.#content.metrics() };
       }
     }
-    if (
-      this.#debug && pathname.startsWith("/debug/") &&
-      !LOCAL_HOST.test(headers.host ?? "")
-    ) {
+    if (this.#debug && pathname.startsWith("/debug/") && !isLocal) {
       return inText(
         421,
         "Cannot serve this host: it must be an address or a name of the cluster",
