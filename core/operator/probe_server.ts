@@ -1,7 +1,7 @@
 import { immediate } from "../callback.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { closeServer, listenOn, nodeHttp } from "../node_http.ts";
+import { closeServer, listenOn, nodeHttp, serverLimits } from "../node_http.ts";
 import type { OptionTable, Settings } from "../api/options.ts";
 
 /** Options of the server for probes and metrics. */
@@ -73,6 +73,11 @@ const LOCAL_HOST =
 /** Base URL to parse paths with; the host does not matter. */
 const BASE = "http://localhost";
 
+/** Time limit for receiving a request, in milliseconds. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** Maximum number of connections; further ones are closed at once. */
+const MAX_CONNECTIONS = 100;
+
 /** HTTP server for `/healthz`, `/readyz` and `/metrics`. */
 export class ProbeServer {
   readonly #content: ProbeContent;
@@ -99,7 +104,9 @@ export class ProbeServer {
     const { port, host, debug, live } = options;
     this.#debug = debug;
     if (live !== undefined) this.#live = live;
-    const server = nodeHttp().createServer((request, response) => {
+    // Probes are small and quick: a slow client only occupies a socket.
+    const limits = serverLimits(REQUEST_TIMEOUT_MS);
+    const server = nodeHttp().createServer(limits, (request, response) => {
       try {
         respond(response, this.#answer(request));
       } catch (error) {
@@ -108,8 +115,7 @@ export class ProbeServer {
         respond(response, inText(500, "Internal error"));
       }
     });
-    // Probes are small and quick: a slow client only occupies a socket.
-    server.headersTimeout = server.requestTimeout = 5_000;
+    server.maxConnections = MAX_CONNECTIONS;
     await listenOn(server, { port, host }, `serve probes on ${host}:${port}`);
     this.#server = server;
   }
