@@ -45,3 +45,30 @@ export function attempt(
     onError();
   }
 }
+
+/**
+ * Random numbers of the user from 0 to below 1. Where the function throws or
+ * returns anything else, which would end a wait or a watch, `Math.random` is used
+ * instead.
+ *
+ * @param onFault Handler of the first such error.
+ */
+export function guardedRandom(
+  random: () => number,
+  onFault: (error: unknown) => void,
+): () => number {
+  let isReported = false;
+  return () => {
+    try {
+      const value = immediate(random(), "random()");
+      if (value >= 0 && value < 1) return value;
+      throw new RangeError(
+        `Cannot use the result of random(): it must be a number from 0 to below 1: received ${value}`,
+      );
+    } catch (error) {
+      if (!isReported) onFault(error);
+      isReported = true;
+      return Math.random();
+    }
+  };
+}

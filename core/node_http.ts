@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { Server, ServerOptions } from "node:http";
 import type { AddressInfo, Server as TcpServer } from "node:net";
 import process from "node:process";
 
@@ -13,6 +13,23 @@ export function nodeHttp(): typeof import("node:http") {
 /** Module `node:https`, without the cost of its import. */
 export function nodeHttps(): typeof import("node:https") {
   return process.getBuiltinModule("node:https");
+}
+
+/** Pause between two looks for requests that take too long, in milliseconds. */
+const CHECK_INTERVAL_MS = 1_000;
+
+/**
+ * Options of a server whose requests must arrive within a time. Without the
+ * interval, Node closes their connections up to half a minute later.
+ *
+ * @param timeout The time, in milliseconds.
+ */
+export function serverLimits(timeout: number): ServerOptions {
+  return {
+    headersTimeout: timeout,
+    requestTimeout: timeout,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
+  };
 }
 
 /**

@@ -1,5 +1,11 @@
 import { Buffer } from "node:buffer";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  Server,
+  ServerResponse,
+} from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { type ObjectKey, parseKey } from "../core/api/object_key.ts";
 import {
@@ -12,7 +18,12 @@ import type {
   PrimaryCache,
   SourceContext,
 } from "../core/controller/event_source.ts";
-import { closeServer, listenOn, nodeHttp } from "../core/node_http.ts";
+import {
+  closeServer,
+  listenOn,
+  nodeHttp,
+  serverLimits,
+} from "../core/node_http.ts";
 import { keyTexts } from "../core/controller/watch/mappers.ts";
 import { BaseSource, SourceRun } from "./source_run.ts";
 
@@ -30,8 +41,10 @@ export interface WebhookOptions<
     | {
       /** Check of an HMAC of the body that the sender puts into a header. */
       readonly hmac: {
-        /** Shared secret. */
-        readonly secret: string;
+        /**
+         * Shared secret, or several while it is changed: each is accepted.
+         */
+        readonly secret: string | readonly string[];
         /**
          * Header with the HMAC in hexadecimal digits; the default is GitHub's.
          *
@@ -54,7 +67,10 @@ export interface WebhookOptions<
     }
     | {
       /** Check of a bearer token in the Authorization header. */
-      readonly bearer: { readonly token: string };
+      readonly bearer: {
+        /** Token, or several while it is changed: each is accepted. */
+        readonly token: string | readonly string[];
+      };
     }
     | "none";
   /**
@@ -104,14 +120,14 @@ export interface WebhookOptions<
    */
   readonly path?: string | undefined;
   /**
-   * Maximum size of a body in bytes.
+   * Maximum size of a body in bytes. All bodies together have at most 16 MiB, or
+   * this size if it is larger; further requests get 503.
    *
    * @default {1_048_576}
    */
   readonly bodyLimit?: number | undefined;
 }
 
-type WebhookRequest = Parameters<WebhookOptions["primaries"]>[0];
 type WebhookCheck = WebhookOptions["check"];
 
 type HmacCheck = Extract<WebhookCheck, { readonly hmac: unknown }>["hmac"];
@@ -122,15 +138,19 @@ type BearerCheck = Extract<
 >["bearer"];
 
 const HMAC_RULES: OptionRules<HmacCheck> = {
-  secret: "string",
+  secret: "any",
   header: "name?",
   prefix: "string?",
   algorithm: ["sha256", "sha384", "sha512", undefined],
 };
-const BEARER_RULES: OptionRules<BearerCheck> = { token: "string" };
+const BEARER_RULES: OptionRules<BearerCheck> = { token: "any" };
 
 /** Time limit for receiving a request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 15_000;
+/** Maximum number of connections; further ones are closed at once. */
+const MAX_CONNECTIONS = 100;
+/** Maximum size of all bodies that are received or handled, in bytes. */
+const MAX_HELD_BYTES = 16 << 20;
 
 /** Error with the HTTP status of the reply. */
 class Refusal extends Error {
@@ -151,7 +171,10 @@ class Refusal extends Error {
  * requested. Otherwise its body says what is wrong: 400 for an unreadable body,
  * 401 for a wrong signature or token, 404, 405, 413 for a body that is too
  * large, which is not read beyond the limit, and 503 if another replica runs a
- * primary, so that the sender tries again.
+ * primary or too much arrives at once, so that the sender tries again. A request
+ * without the right token, or without any signature, is refused before its body
+ * is read. A request must arrive within 15 seconds; at most 100 connections are
+ * open.
  *
  * @param options The address, the check and the mapping to primaries.
  * @throws {RangeError} If the port or the limit is out of range.
@@ -186,6 +209,9 @@ export function webhookSource<P extends KubernetesObject>(
 class Webhook<P extends KubernetesObject> extends BaseSource<P> {
   readonly #options: WebhookOptions<P>;
   readonly #bodyLimit: number;
+  readonly #accepts: Verification;
+  /** Size of the bodies that are received or handled. */
+  #held = 0;
   #server: Server | undefined;
   url: string | undefined;
 
@@ -194,6 +220,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     super(options.name);
     this.#options = options;
     this.#bodyLimit = options.bodyLimit ?? 1 << 20;
+    this.#accepts = verificationOf(options.check);
   }
 
   get #path(): string {
@@ -203,10 +230,11 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
   override async start(context: SourceContext<P>): Promise<void> {
     const { port = 0, host = "127.0.0.1" } = this.#options;
     const run = this.run = new SourceRun(context, "not listening yet");
-    const server = nodeHttp().createServer({
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      headersTimeout: REQUEST_TIMEOUT_MS,
-    }, (request, response) => void this.#serve(run, request, response));
+    const server = nodeHttp().createServer(
+      serverLimits(REQUEST_TIMEOUT_MS),
+      (request, response) => void this.#serve(run, request, response),
+    );
+    server.maxConnections = MAX_CONNECTIONS;
     const action = `start the webhook "${this.name}": it cannot listen`;
     const bound = await listenOn(server, { port, host }, action);
     if (run.ended) return await closeServer(server);
@@ -256,50 +284,82 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     run: SourceRun<P>,
     request: IncomingMessage,
   ): Promise<string[]> {
-    const { check, primaries } = this.#options;
+    const { primaries } = this.#options;
     const url = new URL(request.url ?? "/", "http://localhost");
     if (url.pathname !== this.#path) throw new Refusal(404, "No such path");
     if (request.method !== "POST") {
       throw new Refusal(405, "Only POST is served");
     }
-    const body = await this.#read(request);
-    if (!await isAuthentic({ headers: request.headers, body }, check)) {
-      throw new Refusal(401, "The signature or token is missing or wrong");
+    if (Number(request.headers["content-length"] ?? 0) > this.#bodyLimit) {
+      throw this.#tooLarge();
     }
-    const found = await primaries({
-      path: url.pathname,
-      query: url.searchParams,
-      headers: request.headers,
-      body,
-      json: () => parse(body),
-    }, run.context.primaries);
-    const keys = keyTexts(found);
-    keys.forEach(parseKey); // Before one of them is triggered.
-    return keys;
+    const verifier = this.#accepts(request.headers);
+    if (verifier === undefined) throw unauthorized();
+    let held = 0;
+    /** Takes a part of the body; all bodies together have a limit. */
+    const hold = (chunk: Uint8Array) => {
+      held += chunk.length;
+      this.#held += chunk.length;
+      if (held > this.#bodyLimit) throw this.#tooLarge();
+      if (this.#held > Math.max(MAX_HELD_BYTES, this.#bodyLimit)) {
+        throw new Refusal(503, "Too much arrives at once");
+      }
+      verifier.update(chunk);
+    };
+    try {
+      const body = await read(request, hold);
+      if (!verifier.isAuthentic()) throw unauthorized();
+      const found = await primaries({
+        path: url.pathname,
+        query: url.searchParams,
+        headers: request.headers,
+        body,
+        json: () => parse(body),
+      }, run.context.primaries);
+      const keys = keyTexts(found);
+      keys.forEach(parseKey); // Before one of them is triggered.
+      return keys;
+    } finally {
+      this.#held -= held;
+    }
   }
 
-  async #read(request: IncomingMessage): Promise<Uint8Array> {
-    const tooLarge = () =>
-      new Refusal(413, `The body must be at most ${this.#bodyLimit} bytes`);
-    if (Number(request.headers["content-length"] ?? 0) > this.#bodyLimit) {
-      throw tooLarge();
-    }
-    const chunks: Uint8Array[] = [];
-    let length = 0;
-    // Events instead of a loop, which would close the connection before the
-    // refusal is sent.
-    return await new Promise((resolve, reject) => {
-      request.on("data", (chunk: Uint8Array) => {
-        length += chunk.length;
-        if (length > this.#bodyLimit) {
-          request.pause();
-          reject(tooLarge());
-        } else chunks.push(chunk);
-      });
-      request.on("end", () => resolve(Buffer.concat(chunks)));
-      request.on("error", reject);
-    });
+  #tooLarge(): Refusal {
+    return new Refusal(
+      413,
+      `The body must be at most ${this.#bodyLimit} bytes`,
+    );
   }
+}
+
+/**
+ * Reads a body.
+ *
+ * @param hold Callback for each part; if it throws, no more is read.
+ */
+async function read(
+  request: IncomingMessage,
+  hold: (chunk: Uint8Array) => void,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  // Events instead of a loop, which would close the connection before the
+  // refusal is sent.
+  return await new Promise((resolve, reject) => {
+    const onData = (chunk: Uint8Array) => {
+      try {
+        hold(chunk);
+        chunks.push(chunk);
+      } catch (error) {
+        request.off("data", onData);
+        request.pause();
+        chunks.length = 0;
+        reject(error);
+      }
+    };
+    request.on("data", onData);
+    request.on("end", () => resolve(Buffer.concat(chunks)));
+    request.on("error", reject);
+  });
 }
 
 const RULES: OptionRules<WebhookOptions<never>> = {
@@ -362,45 +422,83 @@ function checkVerification(check: WebhookCheck, subject: string): void {
   }
   if (hmac) checkOptions(hmac, HMAC_RULES, `${subject}, check.hmac`);
   if (bearer) checkOptions(bearer, BEARER_RULES, `${subject}, check.bearer`);
-  if ((hmac?.secret ?? bearer?.token) !== "") return;
+  const secrets = textsOf(hmac?.secret ?? bearer?.token ?? []);
+  if (
+    secrets.length > 0 &&
+    secrets.every((secret) => typeof secret === "string" && secret !== "")
+  ) return;
   throw new TypeError(
-    `Cannot read the options of ${subject}: the secret must not be empty`,
+    `Cannot read the options of ${subject}: a secret must be a string, or several, and not empty`,
   );
 }
 
+function unauthorized(): Refusal {
+  return new Refusal(401, "The signature or token is missing or wrong");
+}
+
+/** Verifier of one request, which gets the parts of its body. */
+interface Verifier {
+  update(chunk: Uint8Array): void;
+  /** Whether the request is authentic, when its body has ended. */
+  isAuthentic(): boolean;
+}
+
 /**
- * Whether a request has the right signature or token. The comparison takes
- * constant time.
+ * Begins the verification of a request by its headers; undefined if they alone
+ * show that it is not authentic.
  */
-async function isAuthentic(
-  request: Pick<WebhookRequest, "headers" | "body">,
-  check: WebhookCheck,
-): Promise<boolean> {
-  if (check === "none") return true;
-  const { createHmac, timingSafeEqual } = await import("node:crypto");
-  // Compares digests, which have equal lengths.
-  const sameText = (given: string, expected: string): boolean => {
-    const digest = (text: string) =>
-      createHmac("sha256", "compare").update(text).digest();
-    return timingSafeEqual(digest(given), digest(expected));
-  };
+type Verification = (headers: IncomingHttpHeaders) => Verifier | undefined;
+
+const AUTHENTIC: Verifier = { update() {}, isAuthentic: () => true };
+
+function verificationOf(check: WebhookCheck): Verification {
+  if (check === "none") return () => AUTHENTIC;
   if ("bearer" in check) {
-    const given = single(request.headers["authorization"]);
-    const match = /^bearer +(\S+) *$/i.exec(given);
-    return sameText(match?.[1] ?? "", check.bearer.token);
+    const tokens = textsOf(check.bearer.token);
+    return ({ authorization = "" }) => {
+      const match = /^bearer +(\S+) *$/i.exec(authorization);
+      return isOneOf(match?.[1] ?? "", tokens) ? AUTHENTIC : undefined;
+    };
   }
   const {
-    secret,
     header = "x-hub-signature-256",
     prefix = "sha256=",
     algorithm = "sha256",
   } = check.hmac;
-  const expected = createHmac(algorithm, secret).update(request.body)
-    .digest("hex");
-  return sameText(
-    single(request.headers[header.toLowerCase()]).toLowerCase(),
-    `${prefix}${expected}`.toLowerCase(),
-  );
+  const secrets = textsOf(check.hmac.secret);
+  const length = createHmac(algorithm, "").digest("hex").length;
+  return (headers) => {
+    const given = single(headers[header.toLowerCase()]).toLowerCase();
+    const digits = given.slice(prefix.length);
+    if (
+      !given.startsWith(prefix.toLowerCase()) || digits.length !== length ||
+      !/^[0-9a-f]+$/.test(digits)
+    ) return undefined;
+    const hashes = secrets.map((secret) => createHmac(algorithm, secret));
+    return {
+      update(chunk) {
+        for (const hash of hashes) hash.update(chunk);
+      },
+      isAuthentic: () =>
+        isOneOf(digits, hashes.map((hash) => hash.digest("hex"))),
+    };
+  };
+}
+
+/** Whether a text is one of the expected ones, compared in constant time. */
+function isOneOf(given: string, expected: readonly string[]): boolean {
+  // Digests have equal lengths.
+  const digest = (text: string) =>
+    createHmac("sha256", "compare").update(text).digest();
+  let isEqual = false;
+  for (const text of expected) {
+    isEqual = timingSafeEqual(digest(given), digest(text)) || isEqual;
+  }
+  return isEqual;
+}
+
+function textsOf(texts: string | readonly string[]): readonly string[] {
+  return typeof texts === "string" ? [texts] : texts;
 }
 
 function single(value: string | readonly string[] | undefined): string {

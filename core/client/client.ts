@@ -12,6 +12,7 @@
  *
  * @module
  */
+import { ApiError } from "../api/api_error.ts";
 import { ifFound } from "../api/api_error.ts";
 import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
 import type {
@@ -127,7 +128,8 @@ export class Client {
   static {
     sendWrite = async (client, kind, request) => {
       const built = request(await client.resolve(kind));
-      return new Answer(built, await client.#connection.bytes(built));
+      const bytes = client.#noting(built, client.#connection.bytes(built));
+      return new Answer(built, await bytes);
     };
   }
 
@@ -384,7 +386,7 @@ export class Client {
     options: WatchOptions = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const request = watchRequest(await this.resolve(kind), options);
-    const response = await this.#connection.request(request);
+    const response = await this.request(request);
     for await (const event of watchEvents<T>(request, response)) {
       if (event.type !== "BOOKMARK" || options.bookmarks) yield event;
     }
@@ -435,12 +437,17 @@ export class Client {
    * Completes a kind with its plural and scope, from discovery if the kind does
    * not state them.
    *
+   * @param options With `fresh`, what discovery has cached is read again (`false`
+   * by default).
    * @throws {ApiError} With `isNotFound`, if the server does not serve the kind.
    */
   async resolve<T extends KubernetesObject>(
     kind: Kind<T>,
+    options: { readonly fresh?: boolean | undefined } = {},
   ): Promise<ResolvedKind<T>> {
-    return isResolved(kind) ? kind : await this.#discovery.resolve(kind);
+    return isResolved(kind)
+      ? kind
+      : await this.#discovery.resolve(kind, options.fresh);
   }
 
   /** Lists all resources that the server serves now (API discovery). */
@@ -458,7 +465,7 @@ export class Client {
    * with its response before the body is read.
    */
   request(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
-    return this.#connection.request(request);
+    return this.#noting(request, this.#connection.request(request));
   }
 
   /**
@@ -473,7 +480,24 @@ export class Client {
     kind: Kind,
     request: (resolved: ResolvedKind) => ApiRequest,
   ): Promise<T> {
-    return await this.#connection.json(request(await this.resolve(kind))) as T;
+    const built = request(await this.resolve(kind));
+    return await this.#noting(built, this.#connection.json(built)) as T;
+  }
+
+  /** Notes a path that the server does not serve: discovery may know an old one. */
+  async #noting<T>(
+    { path }: Pick<HttpRequest, "path">,
+    sent: Promise<T>,
+  ): Promise<T> {
+    try {
+      return await sent;
+    } catch (error) {
+      // An object that does not exist is named; it is no reason to ask again.
+      const isUnserved = ApiError.is(error) && error.isNotFound &&
+        error.details.name === undefined;
+      if (isUnserved) this.#discovery.forget(path);
+      throw error;
+    }
   }
 
   /** Sends a write with checked options and the field manager of the client. */

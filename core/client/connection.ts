@@ -1,3 +1,4 @@
+import { guardedRandom } from "../callback.ts";
 import {
   checkOption,
   checkParts,
@@ -197,10 +198,17 @@ export function openConnection(
   target: ClientTarget,
   settings: ClientSettings,
 ): Connection {
-  const { clock, maxResponseBytes, random, rateLimit: rate } = settings;
+  const { clock, maxResponseBytes, rateLimit: rate } = settings;
+  const logger = settings.logger && unfailingLogger(settings.logger);
+  const random = guardedRandom(
+    settings.random,
+    (error) =>
+      logger?.error("Math.random is used instead of the option random", {
+        error,
+      }),
+  );
   const closed = new AbortController();
   const deps = { clock, random, closed: closed.signal };
-  const logger = settings.logger && unfailingLogger(settings.logger);
   const withUserAgent = memoizedHeaders((headers) => ({
     ...headers,
     "user-agent": settings.userAgent,

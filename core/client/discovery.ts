@@ -47,7 +47,9 @@ interface CachedResources {
 
 /**
  * API discovery of a server, cached for ten minutes. A kind that is missing in
- * the cache is requested again immediately, because its definition may be new.
+ * the cache is requested again immediately, because its definition may be new, as
+ * is one whose path the server has answered with 404, because it may have another
+ * plural or scope now.
  */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
@@ -65,12 +67,13 @@ export class Discovery {
    */
   async resolve<T extends KubernetesObject>(
     kind: Kind<T>,
+    fresh = false,
   ): Promise<ResolvedKind<T>> {
     checkKind(kind, "a request");
     const { group, version } = kind;
     const { at = -Infinity, resources } = this.#cache.get(apiVersionOf(kind)) ??
       {};
-    const isFresh = this.#deps.clock.now() - at < CACHE_LIFETIME_MS;
+    const isFresh = !fresh && this.#deps.clock.now() - at < CACHE_LIFETIME_MS;
     const known = isFresh ? resources : undefined;
     const resource = (known && await find(kind, known)) ??
       await find(kind, this.#fetch(kind));
@@ -117,6 +120,14 @@ export class Discovery {
   async version(options: RequestOptions): Promise<ServerVersion> {
     const request = pathRequest("/version", options);
     return await this.#deps.json(request) as ServerVersion;
+  }
+
+  /** Forgets the group and version of a path that the server does not serve. */
+  forget(path: string): void {
+    const [, apiVersion] =
+      /^\/(?:api|apis)\/(v[^/]+|[^/]+\/[^/]+)\//.exec(path) ??
+        [];
+    if (apiVersion !== undefined) this.#cache.delete(apiVersion);
   }
 
   #fetch(kind: Kind): CachedResources["resources"] {

@@ -495,7 +495,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const common = { client, informers, clock, log, metrics, controller };
-    const primaries = new PrimarySource<P>({ ...settings, kind, informers });
+    const statedKind = this.kind;
+    const primaries = new PrimarySource<P>({
+      ...settings,
+      kind,
+      statedKind,
+      informers,
+    });
     const managers = new Set([...deps.fieldManagers(), fieldManager]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,

@@ -1,4 +1,4 @@
-import type { ResolvedKind } from "../api/kind.ts";
+import type { Kind, ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import {
@@ -23,6 +23,8 @@ export interface PrimarySourceDeps<P extends KubernetesObject> {
   /** Name of the controller, for logs and metrics of the informers. */
   readonly name: string;
   readonly kind: ResolvedKind<P>;
+  /** Kind as the user states it; without plural its watch follows discovery. */
+  readonly statedKind: Kind<P>;
   readonly informers: Pick<InformerPool, "acquire">;
   readonly selection: Omit<InformerSelection, "namespaces">;
   readonly indexes: Readonly<Record<string, IndexDefinition<P>>>;
@@ -54,9 +56,12 @@ export class PrimarySource<P extends KubernetesObject> {
   #registration: HandlerRegistration<P> | undefined;
 
   constructor(deps: PrimarySourceDeps<P>) {
-    const { informers, kind, selection, indexes } = deps;
+    const { informers, statedKind, selection, indexes } = deps;
     this.#deps = deps;
-    this.#lease = informers.acquire(kind, { ...selection, namespaces: [] });
+    this.#lease = informers.acquire(statedKind, {
+      ...selection,
+      namespaces: [],
+    });
     this.cache = this.#lease.informer;
     for (const [index, definition] of Object.entries(indexes)) {
       this.cache.addIndex(index, definition);

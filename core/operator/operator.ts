@@ -12,7 +12,12 @@
  *
  * @module
  */
-import type { Kind } from "../api/kind.ts";
+import {
+  isResolved,
+  type Kind,
+  kindText,
+  type ResolvedKind,
+} from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../signals.ts";
@@ -53,6 +58,7 @@ import {
   type OperatorOptions,
   type OperatorSettings,
   operatorSettings,
+  type StartErrorPolicy,
 } from "./operator_options.ts";
 import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
@@ -116,6 +122,29 @@ export interface ControllerHandle<
   health(): ControllerHealth;
 }
 
+/** Health with counts and names only, without texts of errors. */
+function withoutTexts(
+  { lease, controllers, ...others }: OperatorHealth,
+): OperatorHealth {
+  return {
+    ...others,
+    lease: lease && { ...lease, error: undefined },
+    controllers: controllers.map(({ informers, sources, ...counts }) => ({
+      ...counts,
+      informers: informers.map((informer) => ({
+        ...informer,
+        watches: informer.watches.map((watch) => ({
+          ...watch,
+          lastError: undefined,
+        })),
+      })),
+      sources: new Map(
+        Array.from(sources, ([name, { status }]) => [name, { status }]),
+      ),
+    })),
+  };
+}
+
 type State = "stopped" | "starting" | "started" | "stopping";
 
 /**
@@ -152,6 +181,8 @@ export class Operator {
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
   readonly #stopped: (() => void)[] = [];
+  /** Controllers that start again because their kind has moved. */
+  readonly #moving: Set<ManagedController> = new Set();
   /** Abort controller that is aborted when the operator stops. */
   #ending = new AbortController();
   /** Abort controller that ends the grace period of a stop in progress. */
@@ -181,7 +212,8 @@ export class Operator {
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
       state: () => this.#state,
-      health: () => this.health(),
+      health: (withTexts) =>
+        withTexts ? this.health() : withoutTexts(this.health()),
       metrics: () => this.metrics(),
       why: (object) => this.why(object),
       inspect: () => this.inspect(),
@@ -441,6 +473,7 @@ export class Operator {
     controller: ManagedController,
     deps: ControllerDeps,
     signal: AbortSignal,
+    startErrors: StartErrorPolicy = this.#settings.startErrors,
   ): Promise<void> {
     signal.throwIfAborted();
     // Every member of a shard group runs the objects that it owns at the time.
@@ -449,11 +482,46 @@ export class Operator {
     }
     await startController(controller, {
       ...this.#settings,
+      startErrors,
       deps,
       controllers: this.#controllers,
       client: this.#client as Client,
       signal,
     });
+  }
+
+  /**
+   * Starts the controllers of a kind again that the server serves under another
+   * plural or scope: their finalizer, their paths and their keys depend on it.
+   */
+  #followMoved(moved: ResolvedKind): void {
+    for (const controller of this.#controllers.values()) {
+      const isMoved = kindText(controller.kind) === kindText(moved) &&
+        !isResolved(controller.kind) && !this.#moving.has(controller);
+      if (!isMoved || this.#state !== "started") continue;
+      const { plural, scope } = moved;
+      const fields = { controller: controller.name, plural, scope };
+      const { logger } = this.#settings;
+      logger.warn(
+        "The server serves a kind under another plural or scope: its controller starts again",
+        fields,
+      );
+      this.#moving.add(controller);
+      this.#startAgain(controller).catch((error: unknown) =>
+        logger.error("Cannot start a controller again", { ...fields, error })
+      ).finally(() => this.#moving.delete(controller));
+    }
+  }
+
+  async #startAgain(controller: ManagedController): Promise<void> {
+    const { signal } = this.#ending;
+    await this.#drain([controller]);
+    await controller.stop();
+    const deps = await this.#connect();
+    signal.throwIfAborted();
+    // Its discovery is not that of the informers, which have noticed the change.
+    await deps.client.resolve(controller.kind, { fresh: true }).catch(() => {});
+    await this.#startController(controller, deps, signal, "wait");
   }
 
   async #stop(): Promise<void> {
@@ -510,6 +578,7 @@ export class Operator {
       informers: new InformerPool(base, {
         ...common,
         reconnect,
+        onMoved: (kind) => this.#followMoved(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
       }),
       fieldManagers: () =>

@@ -12,6 +12,7 @@ import {
   type ReconnectOptions,
 } from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
+import { guardedRandom } from "../callback.ts";
 import { host } from "../client/host.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {
@@ -257,13 +258,23 @@ export function operatorSettings(
     );
   }
   const { metrics = new MetricsRegistry() } = settings;
+  const logger = unfailingLogger(
+    settings.logger ?? defaultLogger ?? jsonLogger(),
+  );
   return {
     ...settings as OperatorSettings,
+    random: guardedRandom(
+      settings.random,
+      (error) =>
+        logger.error("Math.random is used instead of the option random", {
+          error,
+        }),
+    ),
     // A MetricsRegistry never throws, and operator.metrics() needs it as it is.
     metrics: metrics instanceof MetricsRegistry
       ? metrics
       : unfailingMetrics(metrics),
-    logger: unfailingLogger(settings.logger ?? defaultLogger ?? jsonLogger()),
+    logger,
   };
 }
 

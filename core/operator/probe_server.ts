@@ -1,7 +1,7 @@
 import { immediate } from "../callback.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { closeServer, listenOn, nodeHttp } from "../node_http.ts";
+import { closeServer, listenOn, nodeHttp, serverLimits } from "../node_http.ts";
 import type { OptionTable, Settings } from "../api/options.ts";
 
 /** Options of the server for probes and metrics. */
@@ -18,7 +18,8 @@ export interface ProbeOptions {
    * Whether `/debug/why?object=NAMESPACE/NAME` returns the last runs of an
    * object, for `coracle why`, and `/debug/state` the controllers and the objects
    * that ran last, for `coracle ui`. The responses contain error messages of
-   * reconcilers and conditions of objects.
+   * reconcilers and conditions of objects; that of `/readyz` then contains error
+   * messages of watches, sources and the Lease, beside counts and names.
    *
    * @default {false}
    */
@@ -44,8 +45,13 @@ export type ProbeSettings = Settings<ProbeOptions, "live">;
 export interface ProbeContent {
   /** State of the operator, for `/healthz`. */
   state(): string;
-  /** Health of the operator, for `/readyz`. */
-  health(): { readonly ready: boolean };
+  /**
+   * Health of the operator, for `/readyz`.
+   *
+   * @param withTexts Whether it includes texts of errors, not only counts and
+   * names: they may quote addresses, and messages of external systems.
+   */
+  health(withTexts: boolean): { readonly ready: boolean };
   /** Metrics in the text format of Prometheus. */
   metrics(): string;
   /** Run history of an object in each controller that knows it. */
@@ -66,6 +72,11 @@ const LOCAL_HOST =
 
 /** Base URL to parse paths with; the host does not matter. */
 const BASE = "http://localhost";
+
+/** Time limit for receiving a request, in milliseconds. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** Maximum number of connections; further ones are closed at once. */
+const MAX_CONNECTIONS = 100;
 
 /** HTTP server for `/healthz`, `/readyz` and `/metrics`. */
 export class ProbeServer {
@@ -93,7 +104,9 @@ export class ProbeServer {
     const { port, host, debug, live } = options;
     this.#debug = debug;
     if (live !== undefined) this.#live = live;
-    const server = nodeHttp().createServer((request, response) => {
+    // Probes are small and quick: a slow client only occupies a socket.
+    const limits = serverLimits(REQUEST_TIMEOUT_MS);
+    const server = nodeHttp().createServer(limits, (request, response) => {
       try {
         respond(response, this.#answer(request));
       } catch (error) {
@@ -102,8 +115,7 @@ export class ProbeServer {
         respond(response, inText(500, "Internal error"));
       }
     });
-    // Probes are small and quick: a slow client only occupies a socket.
-    server.headersTimeout = server.requestTimeout = 5_000;
+    server.maxConnections = MAX_CONNECTIONS;
     await listenOn(server, { port, host }, `serve probes on ${host}:${port}`);
     this.#server = server;
   }
@@ -123,6 +135,7 @@ export class ProbeServer {
       return inText(405, "Cannot serve this method: it must be GET");
     }
     const { pathname, searchParams } = new URL(url, BASE);
+    const isLocal = LOCAL_HOST.test(headers.host ?? "");
     switch (pathname) {
       case "/healthz":
       case "/livez":
@@ -130,7 +143,7 @@ export class ProbeServer {
           state: this.#content.state(),
         });
       case "/readyz": {
-        const health = this.#content.health();
+        const health = this.#content.health(this.#debug && isLocal);
         return inJson(health.ready, health);
       }
       case "/metrics": {
@@ -138,10 +151,7 @@ export class ProbeServer {
         return { status: 200, type, body: this.#content.metrics() };
       }
     }
-    if (
-      this.#debug && pathname.startsWith("/debug/") &&
-      !LOCAL_HOST.test(headers.host ?? "")
-    ) {
+    if (this.#debug && pathname.startsWith("/debug/") && !isLocal) {
       return inText(
         421,
         "Cannot serve this host: it must be an address or a name of the cluster",

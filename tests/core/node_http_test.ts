@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import {
+  closeServer,
+  listenOn,
+  nodeHttp,
+  serverLimits,
+} from "../../core/node_http.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
+import { inTime } from "../support/in_time.ts";
 import { runtimeCommand } from "../support/program.ts";
 
 test("Neither operator nor API server loads Node's implementation of fetch", async () => {
@@ -21,4 +29,27 @@ test("Neither operator nor API server loads Node's implementation of fetch", asy
   ]);
   assert.equal(code, 0, stderr);
   assert.equal(stdout, "true []\n");
+});
+
+test("A server closes connections without a whole request soon after the limit", async () => {
+  const server = nodeHttp().createServer(serverLimits(300), (request) => {
+    request.on("error", () => {}).resume();
+  });
+  const address = { port: 0, host: "127.0.0.1" };
+  const port = await listenOn(server, address, "listen");
+  try {
+    const head = "POST / HTTP/1.1\r\nhost: x\r\n";
+    const closed = ["", head, `${head}content-length: 9\r\n\r\n{`].map(
+      (text) =>
+        new Promise<void>((resolve) => {
+          const socket = connect(port, "127.0.0.1");
+          socket.on("data", () => {}).on("error", () => {});
+          socket.on("close", () => resolve());
+          if (text !== "") socket.write(text);
+        }),
+    );
+    await inTime("each is closed", Promise.all(closed), 10_000);
+  } finally {
+    await closeServer(server);
+  }
 });

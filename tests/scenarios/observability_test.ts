@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { pollingSource } from "../../sources/polling_source.ts";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Event } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
@@ -139,6 +140,56 @@ scenario(
     assert.equal(operator.probePort, undefined);
     await assert.rejects(fetch(`${url}/healthz`));
   },
+);
+
+scenario(
+  "/readyz shows counts and names, and texts of errors only with debug",
+  async (fixture) => {
+    const secret = "s3cret at 10.0.0.7";
+    for (const debug of [false, true]) {
+      const operator = fixture.operator({
+        probes: { port: 0, host: "127.0.0.1", debug },
+        leaderElection: { name: "lock", namespace: "default", identity: "a" },
+      });
+      let isBroken = false;
+      operator.register(Gadget, { reconcile() {} }, {
+        sources: [
+          pollingSource({
+            name: "tags",
+            interval: "1s",
+            fetch() {
+              if (isBroken) throw new Error(secret);
+              return new Map();
+            },
+          }),
+        ],
+      });
+      await fixture.start(operator);
+      await fixture.until(() => operator.health().leading);
+      isBroken = true;
+      const fault = fixture.faults.add({ effect: { status: 403 } });
+      fixture.faults.endWatches();
+      await fixture.until(() => {
+        const { lease, controllers: [controller] } = operator.health();
+        return lease?.error !== undefined &&
+          controller?.sources.get("tags")?.message !== undefined &&
+          controller.informers[0]?.watches[0]?.lastError !== undefined;
+      });
+      const url = `http://127.0.0.1:${operator.probePort}/readyz`;
+      const text = await (await fetch(url)).text();
+      for (const word of [secret, "Forbidden", "Cannot", "lastError"]) {
+        assert.equal(text.includes(word), debug, `${word}: ${text}`);
+      }
+      const { lease, controllers: [controller] } = JSON.parse(text);
+      assert.equal(lease.name, "default/lock");
+      assert.ok(lease.failingFor >= 0);
+      assert.equal(controller.sources.tags.status, "unhealthy");
+      assert.ok(controller.informers[0].watches[0].consecutiveFailures > 0);
+      fault.remove();
+      await fixture.done(operator.stop());
+    }
+  },
+  { embedded: "it needs faults of the server" },
 );
 
 scenario(

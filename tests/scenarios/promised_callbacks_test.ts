@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { lostLogLines } from "../../core/logger.ts";
+import { Client } from "../../core/client/client.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
@@ -148,6 +149,56 @@ scenario(
     assert.ok(lostLogLines() > before);
   },
 );
+
+for (
+  const [what, random] of [
+    ["throws", () => {
+      throw new Error("As asked");
+    }],
+    ["gives NaN", () => NaN],
+    ["gives 1", () => 1],
+    ["is async", misused],
+  ] as readonly [string, () => number][]
+) {
+  scenario(
+    `An operator whose random ${what} starts, leads, watches on and retries`,
+    async (fixture) => {
+      const client = new Client({ transport: fixture.transport }, {
+        clock: fixture.clock,
+        random,
+      });
+      const operator = fixture.operator({
+        client,
+        random,
+        leaderElection: { name: "lock", namespace: "default" },
+      });
+      let runs = 0;
+      operator.register(Gadget, {
+        reconcile() {
+          if (++runs < 3) throw new Error("Not yet");
+        },
+      });
+      const fault = fixture.faults.add({
+        verb: "watch",
+        resource: "gadgets",
+        effect: { status: 503 },
+        count: 3,
+      });
+      await fixture.start(operator);
+      fault.remove();
+      await fixture.create("x");
+      await fixture.until(() => runs === 3);
+      fixture.faults.endWatches();
+      await fixture.change("x", { value: "second" });
+      await fixture.until(() => runs === 4);
+      const faults = fixture.log.filter(({ message }) =>
+        message === "Math.random is used instead of the option random"
+      );
+      assert.ok(faults.length >= 1 && faults.length <= 3, `${faults.length}`);
+    },
+    { embedded: "it needs faults of the server" },
+  );
+}
 
 test("An async filter of an external cache is named, and its rejection caught", () => {
   const cache = (options: ConstructorParameters<typeof ExternalCache>[0]) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
@@ -237,8 +237,9 @@ test("webhookSource refuses a body over the limit, with or without a length", as
   await withWebhook({ bodyLimit: 1000 }, async (url, context) => {
     const large = "x".repeat(1001);
     assert.equal(await post(url, large), 413);
+    const signature = `x-hub-signature-256: sha256=${"0".repeat(64)}\r\n`;
     const chunked = (body: string) =>
-      `transfer-encoding: chunked\r\n\r\n${
+      `${signature}transfer-encoding: chunked\r\n\r\n${
         body.length.toString(16)
       }\r\n${body}\r\n`;
     const status = (rest: string) =>
@@ -347,7 +348,10 @@ test("webhookSource warns once a minute about requests that are broken off", asy
   const breakOff = () =>
     new Promise<void>((resolve) => {
       const socket = connect(Number(port), hostname, () => {
-        socket.end("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{");
+        const signature = `x-hub-signature-256: sha256=${"0".repeat(64)}`;
+        socket.end(
+          `POST / HTTP/1.1\r\nhost: x\r\n${signature}\r\ncontent-length: 9\r\n\r\n{`,
+        );
       });
       socket.on("error", () => {}).on("data", () => {});
       socket.on("close", () => resolve());
@@ -437,6 +441,10 @@ test("webhookSource refuses options that make no sense", () => {
   const bearer = { token: "b" };
   assert.throws(make({ check: { hmac: { secret: "" } } }), TypeError);
   assert.throws(make({ check: { bearer: { token: "" } } }), TypeError);
+  for (const token of [[], [""], ["a", ""], 5, [5]]) {
+    const check = { bearer: { token } } as never;
+    assert.throws(make({ check }), /a secret must be a string, or several/);
+  }
   assert.throws(make({ check: { hmac, bearer } as never }), /"check" must be/);
   assert.throws(make({ check: { hmac, none: 1 } as never }), /"check" must be/);
   for (
@@ -479,5 +487,136 @@ test("webhookSource says that a body is no JSON, and warns of nothing", async ()
     assert.equal(response.status, 400);
     assert.equal(await response.text(), "The body must be JSON\n");
     assert.deepEqual(context.triggered, []);
+  });
+});
+
+/** Connection to a webhook, with what it has answered. */
+class Caller {
+  readonly #socket: Socket;
+  readonly #closed: Promise<void>;
+  answer = "";
+  isClosed = false;
+
+  constructor(url: string, text: string) {
+    const { hostname, port } = new URL(url);
+    this.#socket = connect(Number(port), hostname);
+    this.#socket.on("data", (data) => this.answer += data);
+    this.#socket.on("error", () => {});
+    this.#closed = new Promise((resolve) =>
+      this.#socket.on("close", () => {
+        this.isClosed = true;
+        resolve();
+      })
+    );
+    this.#socket.write(text);
+  }
+
+  send(text: string): void {
+    this.#socket.write(text);
+  }
+
+  async close(): Promise<void> {
+    this.#socket.destroy();
+    await this.#closed;
+  }
+}
+
+const POST = "POST / HTTP/1.1\r\nhost: x\r\n";
+
+test("webhookSource refuses a wrong token or form of signature before the body", async () => {
+  const callers: Caller[] = [];
+  const refused = async (url: string, header: string) => {
+    const caller = new Caller(
+      url,
+      `${POST}${header}content-length: 900000\r\n\r\n`,
+    );
+    callers.push(caller);
+    await until("an answer", () => caller.answer.includes("\r\n\r\n"));
+    assert.match(caller.answer, /^HTTP\/1.1 401 /, header);
+  };
+  const check = { bearer: { token: "AbC" } };
+  await withWebhook({ check }, async (url) => {
+    for (const header of ["", "authorization: Bearer wrong\r\n"]) {
+      await refused(url, header);
+    }
+  });
+  await withWebhook({}, async (url) => {
+    const digits = "0".repeat(64);
+    for (
+      const value of [
+        "",
+        digits,
+        `sha1=${digits}`,
+        `sha256=${digits}0`,
+        `sha256=${digits.slice(1)}`,
+        `sha256=${digits.slice(1)}g`,
+      ]
+    ) await refused(url, value && `x-hub-signature-256: ${value}\r\n`);
+    await refused(url, "");
+  });
+  await Promise.all(callers.map((caller) => caller.close()));
+});
+
+test("webhookSource accepts each of several secrets, while they are changed", async () => {
+  const body = '{"key":"default/a"}';
+  const signed = (secret: string) => {
+    const digest = createHmac("sha256", secret).update(body).digest("hex");
+    return { "x-hub-signature-256": `sha256=${digest}` };
+  };
+  const hmac = { secret: ["new", "old"] };
+  await withWebhook({ check: { hmac } }, async (url) => {
+    assert.equal(await post(url, body, signed("new")), 202);
+    assert.equal(await post(url, body, signed("old")), 202);
+    assert.equal(await post(url, body, signed("older")), 401);
+  });
+  const check = { bearer: { token: ["new", "old"] } };
+  await withWebhook({ check }, async (url) => {
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+    assert.equal(await post(url, body, bearer("new")), 202);
+    assert.equal(await post(url, body, bearer("old")), 202);
+    assert.equal(await post(url, body, bearer("older")), 401);
+  });
+});
+
+test("webhookSource holds at most 16 MiB of unfinished bodies of all connections", async () => {
+  await withWebhook({}, async (url) => {
+    const signature = `x-hub-signature-256: sha256=${"0".repeat(64)}\r\n`;
+    const head = `${POST}${signature}content-length: 1048576\r\n\r\n`;
+    const part = "x".repeat(1_000_000);
+    const callers = Array.from(
+      { length: 20 },
+      () => new Caller(url, head + part),
+    );
+    const refused = () =>
+      callers.filter(({ answer }) => /^HTTP\/1.1 503 /.test(answer));
+    // 16 of them fit, the sum of those that were refused midway included.
+    await until("four are refused", () => refused().length >= 4);
+    assert.match(refused()[0]?.answer ?? "", /Too much arrives at once/);
+    assert.ok(refused().length <= 5, `${refused().length}`);
+    await Promise.all(callers.map((caller) => caller.close()));
+    const body = '{"key":"default/a"}';
+    await until(
+      "room for others",
+      async () => await post(url, body) === 202,
+    );
+  });
+});
+
+test("webhookSource has at most 100 connections, and accepts others after them", async () => {
+  await withWebhook({}, async (url) => {
+    const callers = Array.from({ length: 110 }, () => new Caller(url, POST));
+    await until(
+      "ten are closed",
+      () => callers.filter(({ isClosed }) => isClosed).length === 10,
+    );
+    await Promise.all(callers.map((caller) => caller.close()));
+    await until(
+      "room for others",
+      () =>
+        post(url, '{"key":"default/a"}').then(
+          (status) => status === 202,
+          () => false,
+        ),
+    );
   });
 });

@@ -20,7 +20,7 @@ import process from "node:process";
 import {
   createAuthority,
   issueCertificate,
-} from "../../apiserver/certificates.ts";
+} from "../../dev/apiserver/certificates.ts";
 
 /** Addresses of the server. */
 export interface Http2Peer {

@@ -3,6 +3,7 @@ import {
   type OptionRule,
   type OptionRules,
 } from "../../api/options.ts";
+import type { ResolvedKind } from "../../api/kind.ts";
 import { SELECTION_OPTIONS } from "../../api/selection.ts";
 import type { Clock } from "../../clock.ts";
 import { pruneTree } from "../../json/prune.ts";
@@ -41,6 +42,11 @@ export interface InformerOptions extends InformerSelection {
    * to that of the client.
    */
   readonly random?: (() => number) | undefined;
+  /**
+   * Callback for a kind that the server serves under another plural or scope than
+   * before. Only kinds that do not state them are followed.
+   */
+  readonly onMoved?: ((kind: ResolvedKind) => void) | undefined;
 }
 
 /** Methods that the client of an informer must have. */
@@ -83,6 +89,7 @@ export const SHARED_RULES: OptionRules<InformerPoolOptions> = {
   metrics: "metrics?",
   clock: "clock?",
   random: "function?",
+  onMoved: "function?",
 };
 
 /** Types of the options of an informer. */

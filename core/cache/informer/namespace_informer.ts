@@ -6,6 +6,7 @@ import type { ObjectKey } from "../../api/object_key.ts";
 import { resolveOptions } from "../../api/options.ts";
 import { parseShardSelector } from "../../api/shard_selector.ts";
 import { readBody } from "../../client/response.ts";
+import { guardedRandom } from "../../callback.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger, unfailingLogger } from "../../logger.ts";
 import { noMetrics, unfailingMetrics } from "../../metrics.ts";
@@ -122,7 +123,13 @@ export class NamespaceInformer<T extends KubernetesObject> {
       slice,
       reconnect: resolveOptions(options.reconnect ?? {}, RECONNECT_OPTIONS),
       clock,
-      random,
+      random: guardedRandom(
+        random,
+        (error) =>
+          log.error("Math.random is used instead of the option random", {
+            error,
+          }),
+      ),
       metrics,
       log: log.with({ kind: kindText(kind), namespace }),
     });

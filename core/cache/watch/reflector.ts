@@ -114,6 +114,8 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: InformerMetrics;
+  /** Callback for a kind that has another plural or scope than before. */
+  readonly onMoved?: ((kind: ResolvedKind) => void) | undefined;
 }
 
 /**
@@ -165,6 +167,8 @@ export class Reflector {
   #response: ResponseReader | undefined;
   #state: ReflectorState = "empty";
   #resolved: ResolvedKind | undefined;
+  /** Kind as it was resolved before the server answered with 404. */
+  #former: ResolvedKind | undefined;
 
   /** Version up to which all was delivered; empty before the first state. */
   readonly #version: VersionMark = new VersionMark();
@@ -255,10 +259,17 @@ export class Reflector {
   }
 
   async #target(): Promise<WatchTarget> {
-    const { client, kind } = this.#deps;
-    this.#resolved ??= isResolved(kind)
-      ? kind
-      : await abortable(client.resolve(kind), this.#stop.signal);
+    const { client, kind, onMoved } = this.#deps;
+    if (this.#resolved === undefined) {
+      const resolved = this.#resolved = isResolved(kind)
+        ? kind
+        : await abortable(client.resolve(kind), this.#stop.signal);
+      const { plural, scope } = this.#former ?? resolved;
+      this.#former = undefined;
+      if (plural !== resolved.plural || scope !== resolved.scope) {
+        onMoved?.(resolved);
+      }
+    }
     return { ...this.#deps, kind: this.#resolved };
   }
 
@@ -488,7 +499,10 @@ export class Reflector {
     // A server that has just started sends no bookmark before its first event.
     if (remedy.reason === "silent") this.#silence = Infinity;
     this.#noteFailure(error, remedy.reason);
-    if (ApiError.is(error) && error.isNotFound) this.#resolved = undefined;
+    if (ApiError.is(error) && error.isNotFound) {
+      this.#former ??= this.#resolved;
+      this.#resolved = undefined;
+    }
     if (remedy.versionGone) this.#versionGone = true;
     this.#chooseSource(remedy);
     if (remedy.relist) this.#state = "empty";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import {
   type Answer,
   answerTo,

@@ -5,9 +5,9 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { CelError } from "../../../apiserver/cel/cel_errors.ts";
-import { costOf } from "../../../apiserver/cel/cost_estimate.ts";
-import { Environment } from "../../../apiserver/cel/environment.ts";
+import { CelError } from "../../../dev/apiserver/cel/cel_errors.ts";
+import { costOf } from "../../../dev/apiserver/cel/cost_estimate.ts";
+import { Environment } from "../../../dev/apiserver/cel/environment.ts";
 import {
   Duration,
   isMap,
@@ -16,21 +16,21 @@ import {
   typeNameOf,
   TypeValue,
   Uint,
-} from "../../../apiserver/cel/values.ts";
+} from "../../../dev/apiserver/cel/values.ts";
 import {
   declaredType,
   sizesOf,
-} from "../../../apiserver/crd/cel/declared_type.ts";
+} from "../../../dev/apiserver/crd/cel/declared_type.ts";
 import {
   CALL_LIMIT,
   compileNodeRules,
-} from "../../../apiserver/crd/cel/rule_compiler.ts";
-import { compileRules } from "../../../apiserver/crd/cel/rule_validator.ts";
+} from "../../../dev/apiserver/crd/cel/rule_compiler.ts";
+import { compileRules } from "../../../dev/apiserver/crd/cel/rule_validator.ts";
 import {
   dynamic,
   SchemaTypes,
-} from "../../../apiserver/crd/cel/schema_values.ts";
-import { PolicyEnvironment } from "../../../apiserver/admission/policy_environment.ts";
+} from "../../../dev/apiserver/crd/cel/schema_values.ts";
+import { PolicyEnvironment } from "../../../dev/apiserver/admission/policy_environment.ts";
 import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 

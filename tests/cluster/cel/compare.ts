@@ -14,7 +14,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { PROJECT } from "../../support/child_process.ts";
 import {
   buildPrograms,

@@ -72,6 +72,34 @@ test("ProbeServer responds 500 if a check throws, says so and continues to serve
   }, { live: () => Promise.reject(new Error("As asked")) as never });
 });
 
+test("ProbeServer gives texts of the health to local hosts only, with debug", async () => {
+  const seen: [host: string, debug: boolean, withTexts: boolean][] = [];
+  for (const debug of [false, true]) {
+    for (
+      const host of ["127.0.0.1:8080", "operator.team.svc", "evil.example"]
+    ) {
+      await withProbes({
+        health(withTexts) {
+          seen.push([host, debug, withTexts]);
+          return { ready: true };
+        },
+      }, async (ask) => {
+        const head = `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n`;
+        const answer = await ask(`${head}connection: close\r\n\r\n`);
+        assert.match(answer, /^HTTP\/1.1 200 /);
+      }, { debug });
+    }
+  }
+  assert.deepEqual(seen, [
+    ["127.0.0.1:8080", false, false],
+    ["operator.team.svc", false, false],
+    ["evil.example", false, false],
+    ["127.0.0.1:8080", true, true],
+    ["operator.team.svc", true, true],
+    ["evil.example", true, false],
+  ]);
+});
+
 test("ProbeServer fails the liveness probe if the user's check fails", async () => {
   let alive = true;
   await withProbes(
