@@ -27,6 +27,7 @@ import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
 import { replaceFetch } from "./world_globals.ts";
+import { replaceServers } from "./world_servers.ts";
 
 /** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
@@ -191,6 +192,7 @@ async function describe(
     operatorMade: (operator) => void made.push(operator),
   });
   const restoreFetch = replaceFetch(externals);
+  const restoreServers = replaceServers();
   try {
     const exports = await importFresh(file);
     const { operators, received } = await exportedOperators(exports, {
@@ -208,6 +210,7 @@ async function describe(
     );
   } finally {
     restoreFetch();
+    restoreServers();
     setDevelopment(before);
   }
 }
