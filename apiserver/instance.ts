@@ -47,6 +47,7 @@ export interface InstanceOptions extends
     | "audit"
     | "authorization"
     | "controllers"
+    | "bookmarks"
     | "disabledAdmission"
     | "featureGates"
     | "history"
@@ -100,7 +101,7 @@ export class Instance {
     const context: ApiContext = {
       store,
       resources,
-      watches: new WatchHub(store, clock),
+      watches: new WatchHub(store, clock, options.bookmarks),
       clock,
       random,
       logger,

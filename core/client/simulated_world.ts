@@ -14,6 +14,21 @@ export interface SimulatedWorld {
   readonly random: () => number;
   /** Host name. */
   readonly host: string;
+  /** Minimum time after which the server ends a watch, in milliseconds. */
+  readonly minWatchTimeout: number;
+  /**
+   * Leases of the operator, which need no renewal while it is alone and nothing
+   * is disturbed: thousands of renewals would cost more than all other work.
+   */
+  readonly leases: {
+    /** Time up to which a lease that this process holds counts as renewed. */
+    renewedUntil(): number;
+    /**
+     * Promise that resolves when the lease has to be renewed; undefined if it has
+     * to be renewed all the time.
+     */
+    undisturbed(): Promise<void> | undefined;
+  };
   /** Promise that resolves when the simulation has ended. */
   readonly ended: Promise<void>;
 }

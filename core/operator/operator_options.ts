@@ -248,6 +248,12 @@ export function operatorSettings(
     ...options,
     clock: options.clock ?? world?.clock,
     random: options.random ?? world?.random,
+    ...(world !== undefined && {
+      reconnect: {
+        minWatchTimeout: world.minWatchTimeout,
+        ...options.reconnect,
+      },
+    }),
   }, OPERATOR_OPTIONS);
   if (settings.leaderElection && settings.sharding) {
     throw new TypeError(

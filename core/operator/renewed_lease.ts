@@ -1,6 +1,10 @@
+import {
+  type SimulatedWorld,
+  simulatedWorld,
+} from "../client/simulated_world.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
-import { linkedSignal } from "../signals.ts";
+import { abortable, linkedSignal } from "../signals.ts";
 import type { ReplicaLease } from "./fence.ts";
 import {
   giveUpAt,
@@ -43,6 +47,8 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   /** Abort controller that ends the pause between two attempts. */
   #wake: AbortController = new AbortController();
   #loop: Promise<void> | undefined;
+  /** Leases of the simulation that renews this one meanwhile. */
+  #renewer: SimulatedWorld["leases"] | undefined;
 
   constructor(deps: Deps) {
     this.deps = deps;
@@ -55,7 +61,11 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
 
   get isHeld(): boolean {
     const { clock, times } = this.deps;
-    return clock.now() < heldUntil(this.renewedAt, times);
+    const { renewedAt } = this;
+    const at = this.#renewer && this.isTaken
+      ? Math.max(renewedAt, this.#renewer.renewedUntil())
+      : renewedAt;
+    return clock.now() < heldUntil(at, times);
   }
 
   get signal(): AbortSignal {
@@ -145,10 +155,29 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
         ? Math.min(at + times.retryPeriod, renewBy(this.renewedAt, times))
         : this.retryAt(at);
       const { signal, unlink } = linkedSignal(this.ending, this.#wake.signal);
-      await sleep(Math.max(0, next - clock.now()), { clock, signal })
-        .catch(() => {}); // Woken, or stopped.
+      const undisturbed = this.isTaken ? this.#undisturbed() : undefined;
+      const pause = undisturbed === undefined
+        ? sleep(Math.max(0, next - clock.now()), { clock, signal })
+        : abortable(undisturbed, signal);
+      await pause.catch(() => {}); // Woken, or stopped.
       unlink();
+      this.#disturbed();
     }
+  }
+
+  /** Leaves the renewal to the simulation, if there is one that does it. */
+  #undisturbed(): Promise<void> | undefined {
+    const { leases } = simulatedWorld() ?? {};
+    const undisturbed = leases?.undisturbed();
+    if (undisturbed !== undefined) this.#renewer = leases;
+    return undisturbed;
+  }
+
+  /** Takes the renewal over from the simulation. */
+  #disturbed(): void {
+    const until = this.#renewer?.renewedUntil() ?? -Infinity;
+    this.#renewer = undefined;
+    if (this.isTaken) this.renewedAt = Math.max(this.renewedAt, until);
   }
 
   /**

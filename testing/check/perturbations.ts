@@ -150,6 +150,8 @@ export interface PerturbedWorld {
   /** Clock whose timers continue when the operator is killed. */
   readonly outside: Clock;
   twin(): void;
+  /** Leaves the renewal of leases to the operator, from now on. */
+  disturbLeases(): void;
   edit(
     target: ObjectReference,
     change: ObjectChange,
@@ -186,6 +188,8 @@ export class Perturbations {
   /** Callbacks that end the staleness of open watches. */
   readonly #staleWatches: Set<() => void> = new Set();
   #throttledUntil = -Infinity;
+  /** Time until which another replica holds the Leases. */
+  #deposedUntil = -Infinity;
   /** Watches that have missed events. */
   readonly #gaps: Set<object> = new Set();
   #gapIsOver = false;
@@ -277,6 +281,7 @@ export class Perturbations {
           verdict = { fault, effect: { reset: "answer" } };
           break;
         case "throttle":
+          world.disturbLeases();
           this.#throttledUntil = world.clock.now() + one.ms;
           break;
         case "clock":
@@ -294,6 +299,11 @@ export class Perturbations {
       }
     }
     return verdict;
+  }
+
+  /** Whether the Leases of the operator are in danger. */
+  get endangersLeases(): boolean {
+    return this.#now <= Math.max(this.#throttledUntil, this.#deposedUntil);
   }
 
   /** Time until which perturbations last. */
@@ -369,7 +379,11 @@ export class Perturbations {
    * Suspends the process of the operator until its Leases have expired, so that
    * another replica holds them for a while.
    */
-  async #depose({ client, clock, outside }: PerturbedWorld): Promise<void> {
+  async #depose(
+    { client, clock, outside, disturbLeases }: PerturbedWorld,
+  ): Promise<void> {
+    this.#deposedUntil = clock.now() + SUSPENDED_MS + DEPOSED_MS;
+    disturbLeases();
     clock.moveTo(clock.now() + SUSPENDED_MS);
     const { items } = await client.list(Lease);
     const now = new Date(clock.wallTime()).toISOString().replace("Z", "000Z");

@@ -37,6 +37,7 @@ import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals, unanswered } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
 import { type Chooser, Schedule } from "./world_schedule.ts";
+import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
@@ -49,6 +50,8 @@ const MAX_REAL_MS = 20_000;
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
 const MINUTE_MS = 60_000;
+/** Minimum time after which a watch ends: longer than any run, in milliseconds. */
+const WATCH_TIMEOUT_MS = 30 * 24 * 60 * MINUTE_MS;
 /** Factor for the required time without changes after a failed request. */
 const FAILED_STILL = 4;
 /** Number of requests and deliveries in a virtual second that take no time. */
@@ -166,6 +169,10 @@ export class World {
   #activity = 0;
   #actions = 0;
   #failedStarts = 0;
+  /** Time since which leases have to be renewed; undefined if they have not. */
+  #leasesDisturbedAt: number | undefined;
+  /** Resolved when leases have to be renewed. */
+  #leases: PromiseWithResolvers<void> | undefined;
   /** Number of simulated processes whose modules are being loaded. */
   #spawning = 0;
   /** Number of calls in progress on other threads. */
@@ -236,6 +243,7 @@ export class World {
     const server = await ApiServer.start({
       port: false,
       clock: clock.view(),
+      bookmarks: false,
       seed,
       token: "world",
       simulate,
@@ -298,7 +306,11 @@ export class World {
       client: this.client,
       clock: this.#clock,
       outside: this.#outside,
-      twin: () => this.#spawnAside("a second replica"),
+      twin: () => {
+        this.#disturbLeases();
+        this.#spawnAside("a second replica");
+      },
+      disturbLeases: () => this.#disturbLeases(),
       edit: (target, change) => this.#edit(target, change),
     });
     this.#replaceGlobals();
@@ -340,6 +352,11 @@ export class World {
       },
       random,
       host,
+      minWatchTimeout: WATCH_TIMEOUT_MS,
+      leases: {
+        renewedUntil: () => this.#leasesDisturbedAt ?? this.now,
+        undisturbed: () => this.#undisturbedLeases(),
+      },
       ended: this.#ended.promise,
     });
     setDevelopment({
@@ -371,6 +388,7 @@ export class World {
       () => setDevelopment(before),
       () => setSimulatedWorld(undefined),
       replaceHttp(),
+      replaceServers(),
       replaceGlobals({
         clock,
         random,
@@ -382,6 +400,21 @@ export class World {
         },
       }),
     );
+  }
+
+  /** Leaves the renewal of leases to the operator, from now on. */
+  #disturbLeases(): void {
+    this.#leasesDisturbedAt ??= this.now;
+    this.#leases?.resolve();
+    this.#leases = undefined;
+  }
+
+  /** Promise until leases have to be renewed; undefined if they have to be now. */
+  #undisturbedLeases(): Promise<void> | undefined {
+    const alive = this.#incarnations.filter((one) => one.alive).length;
+    if (alive !== 1 || this.#perturbations.endangersLeases) return undefined;
+    this.#leasesDisturbedAt = undefined;
+    return (this.#leases ??= Promise.withResolvers()).promise;
   }
 
   get #current(): Incarnation | undefined {
@@ -529,6 +562,8 @@ export class World {
 
   #drop(incarnation: Incarnation): void {
     incarnation.alive = false;
+    // Its pause must not go on in the next process.
+    this.#leases = undefined;
     incarnation.clock.drop();
     incarnation.transport.drop();
   }

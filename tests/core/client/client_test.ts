@@ -738,6 +738,8 @@ test("Client.load in a simulated world keeps the options of the caller", async (
     clock: new VirtualClock(),
     random: () => 0.25,
     host: "simulated",
+    minWatchTimeout: 300_000,
+    leases: { renewedUntil: () => 0, undisturbed: () => undefined },
     ended: Promise.resolve(),
   };
   setSimulatedWorld(world);
