@@ -114,6 +114,13 @@ export type Perturbation =
   }
   /** From a write on, every request is answered with 429 for a while. */
   | { readonly do: "throttle"; readonly write: number; readonly ms: number }
+  /** A request outside of the cluster is disturbed. */
+  | {
+    readonly do: "call";
+    /** Number of the request, from 1. */
+    readonly call: number;
+    readonly how: CallFault;
+  }
   /** A write is committed, but its connection breaks before the answer. */
   | { readonly do: "lost"; readonly write: number }
   /**
@@ -133,6 +140,20 @@ export type Perturbation =
   | { readonly do: "clock"; readonly write: number; readonly ms: number }
   /** Simulated containers become ready late, intermittently, or never. */
   | { readonly do: "late" | "flap" | "never" };
+
+/** Disturbances of a request outside of the cluster, with their descriptions. */
+export const CALL_FAULTS = {
+  refused: "which is refused three times",
+  lost: "which is done, but its answer is lost",
+  killed: "which is done, and the operator is killed before the answer",
+  slow: "which is answered after two minutes",
+  twice: "which arrives twice",
+} as const;
+
+export type CallFault = keyof typeof CALL_FAULTS;
+
+/** Number of attempts of a request that are refused. */
+const REFUSED_CALLS = 3;
 
 /** Maximum time that a delayed event waits, in milliseconds. */
 const DELAY_LIMIT_MS = 30_000;
@@ -304,6 +325,19 @@ export class Perturbations {
   /** Whether the Leases of the operator are in danger. */
   get endangersLeases(): boolean {
     return this.#now <= Math.max(this.#throttledUntil, this.#deposedUntil);
+  }
+
+  /** Disturbance of a request outside of the cluster; undefined without one. */
+  onCall(call: number, target: string): CallFault | undefined {
+    for (const one of this.#of("call")) {
+      const times = one.how === "refused" ? REFUSED_CALLS : 1;
+      if ((this.hits[this.#all.indexOf(one)] ?? 0) >= times) continue;
+      if (call === one.call) this.#targets.set(one, target);
+      if (this.#targets.get(one) !== target) continue;
+      this.#hit(one);
+      return one.how;
+    }
+    return undefined;
   }
 
   /** Time until which perturbations last. */

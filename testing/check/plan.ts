@@ -145,6 +145,10 @@ const PARAMETERS: Readonly<Record<string, AnyTable>> = {
   expire: { event: "number" },
   conflict: { write: "number", times: "number" },
   lost: { write: "number" },
+  call: {
+    call: "number",
+    how: ["refused", "lost", "killed", "slow", "twice"],
+  },
   refuse: { write: "number", times: "number" },
   throttle: { write: "number", ms: "number" },
   leader: { write: "number" },

@@ -8,7 +8,7 @@ import {
 import type { UntypedObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
 import { setSimulatedWorld } from "../../core/client/simulated_world.ts";
-import { modulesLoaded, nextTurn } from "../../core/clock.ts";
+import { modulesLoaded, nextTurn, sleep } from "../../core/clock.ts";
 import { CRD_KIND, type CrdManifest } from "../../core/crd/crd_object.ts";
 import { applyCrd, installCrd } from "../../core/crd/install_crd.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
@@ -58,6 +58,8 @@ const FAILED_STILL = 4;
 const MAX_CROWD = 100;
 /** Virtual time of each further request or delivery, in milliseconds. */
 const CROWDED_MS = 5;
+/** Time until a slow request outside of the cluster is answered, in milliseconds. */
+const SLOW_CALL_MS = 120_000;
 /** Error that is thrown where the simulated process exits. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
@@ -168,6 +170,8 @@ export class World {
   #lastChange = 0;
   #activity = 0;
   #actions = 0;
+  /** Number of requests outside of the cluster. */
+  #calls = 0;
   #failedStarts = 0;
   /** Time since which leases have to be renewed; undefined if they have not. */
   #leasesDisturbedAt: number | undefined;
@@ -449,15 +453,33 @@ export class World {
     const entry = { type: "external", at, incarnation, method, url } as const;
     const body = await request.clone().text() || undefined;
     this.#activity++;
+    const n = ++this.#calls;
     const { fetch } = this.#options;
     if (fetch === undefined) {
-      this.trace.push({ ...entry, body, status: 0 });
+      this.trace.push({ ...entry, body, status: 0, n });
       // deno-lint-ignore coracle/error-message -- as the runtimes word it
       throw new TypeError("fetch failed", { cause: unanswered(request) });
     }
+    const fault = this.#perturbations.onCall(n, `${method} ${url}`);
+    if (fault === "refused") {
+      this.trace.push({ ...entry, body, status: 0, n, fault });
+      throw broken("ECONNREFUSED");
+    }
+    if (fault === "twice") await fetch(request.clone());
     const response = await fetch(request);
     this.#activity++;
-    this.trace.push({ ...entry, body, status: response.status });
+    const { status } = response;
+    this.trace.push({ ...entry, body, status, n, fault });
+    if (fault === "lost") throw broken("ECONNRESET");
+    if (fault === "killed") {
+      this.#crash(`request ${n} outside of the cluster, unanswered`, 0);
+      return await new Promise(() => {});
+    }
+    if (fault === "slow") {
+      const clock = this.#outside;
+      await sleep(SLOW_CALL_MS, { clock, signal: request.signal });
+      this.#activity++;
+    }
     return response;
   }
 
@@ -857,6 +879,16 @@ export class World {
 
 function randomChooser(random: () => number): Chooser {
   return { order: ({ length }) => Math.floor(random() * length) };
+}
+
+/** Error of `fetch` for a connection that has failed. */
+function broken(code: string): TypeError {
+  // deno-lint-ignore coracle/error-message -- as the runtimes word it
+  const cause = Object.assign(new Error(`connection failed: ${code}`), {
+    code,
+  });
+  // deno-lint-ignore coracle/error-message -- as the runtimes word it
+  return new TypeError("fetch failed", { cause });
 }
 
 function messageOf(error: unknown): string {

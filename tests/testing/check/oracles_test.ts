@@ -29,7 +29,10 @@ test("A run that is the same as the reference violates nothing", () => {
 test("A missing object is found, and the write that did not happen is named", () => {
   const found = only(judged(run([event("ADDED Gadget a")], [[gadget]])));
   assert.equal(found.oracle, "end-state");
-  assert.equal(found.text, 'Service default/a is missing after "step 0"');
+  assert.equal(
+    found.text,
+    'Service default/a is missing after "step 0", and nobody creates it again',
+  );
   assert.deepEqual(found.writes, ["missing: create Service default/a"]);
   assert.equal(found.diff, "- Service default/a   (missing)");
 });
