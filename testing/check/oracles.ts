@@ -9,6 +9,7 @@ import {
   clusterState,
   differenceName,
   differencesText,
+  isIgnored,
   metadataOf,
   type StateDifference,
   stateDifferences,
@@ -260,7 +261,7 @@ function generatedPrefix({ body }: TracedWrite): string | undefined {
 
 /** Reports objects that are created or deleted too often. */
 function extraWrites(
-  { reference, run, plan }: Case,
+  { reference, run, plan, masked }: Case,
 ): readonly Violation[] {
   // What others delete is created once more, as it must be.
   const isRestored = plan.perturbations.some((one) => one.do === "delete");
@@ -280,6 +281,11 @@ function extraWrites(
       : 0;
     if (writes.length - spared <= expected) continue;
     const object = key.slice(key.indexOf(" ") + 1);
+    const known = [...reference.steps, ...run.steps].flatMap(({ objects }) =>
+      objects.filter((one) => stateKey(one) === object)
+    );
+    const bodies = writes.map(({ body }) => isJsonObject(body) ? body : {});
+    if (isIgnored(object, [...known, ...bodies], masked)) continue;
     // An object that was changed by others may be created again from its definition.
     if (isForeign && (isRestored || effect === "created")) continue;
     const extra = writes.at(-1)!;

@@ -111,6 +111,13 @@ test("Objects with generated names are counted by their prefix", () => {
     only(found).text,
     "Job default/j-* is created 2 times, in the reference once",
   );
+  for (const masked of ["Job", "Job default/j-*"]) {
+    const options = { reference: usual, masked: new Set([masked]) };
+    assert.deepEqual(
+      judged(run([job("j-2"), job("j-3")], [[gadget]]), options),
+      [],
+    );
+  }
 });
 
 test("An operator that does not come to rest repeats a write, which is named", () => {
