@@ -55,7 +55,7 @@ export {
 } from "./client/transport/chunk_queue.ts";
 export { openHttpTransport } from "./client/transport/open_transport.ts";
 export type { HttpTransport } from "./client/transport/transport.ts";
-export { loadModule, modulesLoaded, nextTurn } from "./clock.ts";
+export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,
   type CrdCondition,

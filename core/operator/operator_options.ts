@@ -246,11 +246,14 @@ export function operatorSettings(
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
   checkOptions(options, OPERATOR_OPTIONS, "an operator");
-  const { clock, random } = host();
+  const { clock, minWatchTimeout, random } = host();
   const settings = resolveOptions({
     ...options,
     clock: options.clock ?? clock(),
     random: options.random ?? random,
+    ...(minWatchTimeout !== undefined && {
+      reconnect: { minWatchTimeout, ...options.reconnect },
+    }),
   }, OPERATOR_OPTIONS);
   if (settings.leaderElection && settings.sharding) {
     throw new TypeError(

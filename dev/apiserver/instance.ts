@@ -46,6 +46,7 @@ export interface InstanceOptions extends
     | "audit"
     | "authorization"
     | "controllers"
+    | "bookmarks"
     | "disabledAdmission"
     | "featureGates"
     | "history"
@@ -99,7 +100,7 @@ export class Instance {
     const context: ApiContext = {
       store,
       resources,
-      watches: new WatchHub(store, clock),
+      watches: new WatchHub(store, clock, options.bookmarks),
       clock,
       random,
       logger,

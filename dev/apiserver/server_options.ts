@@ -112,6 +112,14 @@ export interface ApiServerOptions {
    */
   readonly clock?: Clock | undefined;
   /**
+   * Whether watches get a bookmark every minute, as those of kube-apiserver.
+   * Without them an idle watch costs nothing on a virtual clock; the bookmark
+   * that ends initial events is always sent.
+   *
+   * @default {true}
+   */
+  readonly bookmarks?: boolean | undefined;
+  /**
    * Seed of UIDs, generated names and faults, for reproducible runs; random by
    * default.
    */
@@ -225,6 +233,7 @@ const RULES: OptionRules<ApiServerOptions> = {
   data: "name?",
   audit: "function?",
   clock: "clock?",
+  bookmarks: "boolean?",
   seed: "number?",
   history: { type: "object?", options: HISTORY_RULES },
   establishingDelay: "number?",

@@ -33,12 +33,15 @@ export const checkCommand: Command = {
     "OPERATOR.check.ts beside OPERATOR.ts can export options of checkOperator, such\n" +
     "as externals, which answers requests outside of the cluster. Nothing outside\n" +
     "this machine is reached. Exit code 0: nothing was found, 1: findings,\n" +
-    "2: the check could not run, or no plan did. Kinds of plans:\n" +
+    "2: the check could not run, or no plan did, 3: nothing was found, but fewer\n" +
+    "plans ran than --require asks for. Kinds of plans:\n" +
     KIND_LINES,
   flags: {
     "examples FILE…": "YAML files of objects and definitions",
     "plans N": "run no more than N plans",
     "budget TIME": "stop after a time (default 10m)",
+    "require SHARE":
+      "smallest share of the plans that has to run (default 50%)",
     "seed S": "seed of names, UIDs and jitter (default 1)",
     "only KIND…": "kinds of plans",
     "exhaustive": "run all orders of deliveries and crashes of small operators",
@@ -85,6 +88,7 @@ async function check(
       }`,
     );
   }
+  const required = shareOf(flags);
   const files = listOf(flags, "examples");
   const read = await Promise.all(files.map(readExamples));
   const examples = read.length === 0 ? undefined : read.flat();
@@ -124,8 +128,78 @@ async function check(
   }
   const settings = { seed, from, examples };
   await writeTest(report, path, settings, flags, terminal);
+  const share = replay === undefined
+    ? shareRun(report, countOf(flags, "plans"))
+    : 1;
+  return exitCode(report, { share, required, terminal });
+}
+
+/** Exit code of a check; says if too few of its plans ran. */
+export function exitCode(
+  report: CheckReport,
+  given: {
+    readonly share: number;
+    readonly required: number;
+    readonly terminal: CommandTerminal;
+  },
+): number {
+  const isTooSmall = hasRun(report) && given.share < given.required;
+  if (isTooSmall) sayCoverage(report, given);
   if (report.findings.length > 0) return 1;
-  return hasRun(report) ? 0 : 2;
+  return hasRun(report) ? isTooSmall ? 3 : 0 : 2;
+}
+
+/** Share of `--require`, from 0 to 1. */
+function shareOf(flags: FlagValues): number {
+  const text = textOf(flags, "require") ?? "50%";
+  const [, number] = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text) ?? [];
+  if (Number(number) <= 100) return Number(number) / 100;
+  throw new UsageError(
+    `Cannot use --require: it must be a percentage from 0% to 100%: received "${text}"`,
+  );
+}
+
+/**
+ * Share of the plans that ran: of those of `--plans`, and of the scenarios, as
+ * those that did not run have unknown plans.
+ */
+export function shareRun(
+  { plans, coverage }: CheckReport,
+  limit: number = Infinity,
+): number {
+  const { planned, scenarios, notRun = 0, exhaustive } = coverage;
+  if (exhaustive !== undefined) return exhaustive.complete ? 1 : 0;
+  const wanted = Math.min(planned, limit);
+  if (wanted === 0 || scenarios === 0) return 1;
+  const share = Math.min(plans / wanted, 1);
+  return limit < planned ? share : share * (scenarios - notRun) / scenarios;
+}
+
+/** Says, in bold, that most of an operator is unchecked. */
+function sayCoverage(
+  { plans, coverage }: CheckReport,
+  { share, required, terminal }: {
+    readonly share: number;
+    readonly required: number;
+    readonly terminal: CommandTerminal;
+  },
+): void {
+  const { planned, notRun = 0, exhaustive } = coverage;
+  const ran = exhaustive === undefined
+    ? `Only ${plans} of ${counted(planned, "plan")} ran${
+      notRun === 0 ? "" : `, and ${counted(notRun, "scenario")} did not at all`
+    }`
+    : "Not all schedules ran";
+  const text = `${ran}: ${
+    percent(share)
+  } of the check, where --require asks for ${
+    percent(required)
+  }. Give a bigger --budget, more --workers or a smaller workload.`;
+  terminal.draw(terminal.colors ? `\x1b[1m${text}\x1b[0m\n` : `${text}\n`);
+}
+
+function percent(share: number): string {
+  return `${Math.floor(share * 1_000) / 10} %`;
 }
 
 /** Adds what the plans depend on to the commands that run them again. */
@@ -185,7 +259,8 @@ const BAR = 24;
 export function checkedText(report: CheckReport): string {
   const { findings, coverage } = report;
   const { scenarios, writes, events, notRun = 0, unsettled = 0 } = coverage;
-  const { unanswered, unstable, planned } = coverage;
+  const { unanswered, unstable, planned, exhaustive } = coverage;
+  const { plans } = report;
   const found = findings.map((one, at) => findingText(one, at + 1)).join("\n");
   const lines = [
     ranText(report),
@@ -211,7 +286,9 @@ export function checkedText(report: CheckReport): string {
     findings.length > 0
       ? `${counted(findings.length, "finding")}.`
       : hasRun(report)
-      ? "Nothing was found."
+      ? plans < planned && exhaustive === undefined
+        ? `Nothing was found in the ${plans} of ${planned} plans that ran.`
+        : "Nothing was found."
       : `No plan ran, so that nothing is known about the operator: give ${
         planned > 0
           ? "a bigger --budget."

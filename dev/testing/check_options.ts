@@ -105,8 +105,10 @@ export interface CheckOptions {
   /**
    * Differences that are ignored, because they depend on how a state was
    * reached: fields, such as `Release .status.rollout.revision`, with `[]` for
-   * positions in lists; objects, such as `Secret default/acme-account`; and
-   * prefixes of requests outside the cluster, such as `POST http://acme.test`.
+   * positions in lists; objects, such as `Secret default/acme-account`; all
+   * objects of a kind, such as `Pod`, or those with labels, such as
+   * `Pod app=autoscaler,tier=worker`; and prefixes of requests outside the
+   * cluster, such as `POST http://acme.test`.
    *
    * @default {[]}
    */

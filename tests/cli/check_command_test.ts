@@ -290,6 +290,8 @@ operator.register(Namespace, { reconcile() {} });
       /--plans: it must be a positive integer: received "0"/,
     ],
     [[copier, "--budget", "soon"], /budget.*received "soon"/],
+    [[copier, "--require", "half"], /from 0% to 100%: received "half"/],
+    [[copier, "--require", "101%"], /from 0% to 100%: received "101%"/],
     [
       [copier, "--examples", text],
       /each of its documents must be an object with apiVersion/,

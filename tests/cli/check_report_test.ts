@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   checkedText,
+  exitCode,
   progressText,
+  shareRun,
   testFileText,
 } from "../../dev/cli/check_command.ts";
 import { printableTerminal } from "../../dev/cli/printable.ts";
@@ -289,4 +291,65 @@ test("Progress of nothing is a full bar", () => {
   }));
   progress.show({ phase: "schedules", done: 0, total: 0, findings: 0 });
   assert.equal(said, `${"█".repeat(24)} Scenarios 0/0, 0 findings`);
+});
+
+test("The share of a check is of its plans, and of scenarios that did not run", () => {
+  const share = (
+    coverage: Partial<Coverage>,
+    plans: number,
+    limit?: number,
+  ) => shareRun(report(coverage, [], plans), limit);
+  assert.equal(share({ planned: 8 }, 2), 0.25);
+  assert.equal(share({ planned: 8, scenarios: 4, notRun: 2 }, 8), 0.5);
+  assert.equal(share({ planned: 8 }, 2, 2), 1);
+  assert.equal(share({ planned: 8 }, 2, 4), 0.5);
+  assert.equal(share({ planned: 0 }, 0), 1);
+  const exhaustive = {
+    schedules: 1,
+    runs: 1,
+    states: 1,
+    scenarios: 1,
+    leftOut: 0,
+    complete: false,
+  };
+  assert.equal(share({ exhaustive }, 1), 0);
+  assert.equal(share({ exhaustive: { ...exhaustive, complete: true } }, 1), 1);
+});
+
+test("A check of too few plans exits with 3, and says so in bold", () => {
+  const exit = (
+    share: number,
+    { colors = false, findings = [], plans = 8 }: {
+      readonly colors?: boolean;
+      readonly findings?: readonly Finding[];
+      readonly plans?: number;
+    } = {},
+  ) => {
+    let said = "";
+    const terminal = printableTerminal({
+      colors,
+      out() {},
+      say: (text) => void (said += text),
+      interrupts: () => new AbortController().signal,
+    });
+    const checked = report({ planned: 999 }, findings, plans);
+    return [exitCode(checked, { share, required: 0.5, terminal }), said];
+  };
+  const text =
+    "Only 8 of 999 plans ran: 0.8 % of the check, where --require asks for 50 %. Give a bigger --budget, more --workers or a smaller workload.";
+  assert.deepEqual(exit(8 / 999), [3, `${text}\n`]);
+  assert.deepEqual(exit(8 / 999, { colors: true }), [
+    3,
+    `\x1b[1m${text}\x1b[0m\n`,
+  ]);
+  assert.deepEqual(exit(8 / 999, { findings: [FINDING] }), [1, `${text}\n`]);
+  assert.deepEqual(exit(0.5), [0, ""]);
+  assert.deepEqual(exit(0, { plans: 0 }), [2, ""]);
+});
+
+test("The text of a part of the plans does not say that nothing was found", () => {
+  assert.match(
+    checkedText(report({ planned: 999 }, [], 8)),
+    /\nNothing was found in the 8 of 999 plans that ran\.\n$/,
+  );
 });

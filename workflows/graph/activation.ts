@@ -419,7 +419,11 @@ export class CrdPresence<P extends KubernetesObject>
     if (watching === undefined || present === this.#present) return;
     const { context } = watching;
     const crd = crdName(this.#crdOf);
-    context.log.info(present ? "Kind installed" : "Kind removed", { crd });
+    // Others have installed it, perhaps long ago.
+    context.log.info(
+      present ? "A kind of others is served" : "A kind of others has gone",
+      { crd },
+    );
     // Nodes become inactive before their sources stop, and active after they
     // start.
     if (!present) this.#present = false;

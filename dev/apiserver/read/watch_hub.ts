@@ -325,11 +325,18 @@ export class WatchHub {
   readonly #clock: Clock;
   readonly #watchers: Map<Collection, Set<Watcher>> = new Map();
   readonly counts: WatchCounts = { open: 0, dropped: 0, events: 0 };
+  readonly #sendsBookmarks: boolean;
   #bookmarks: Timer | undefined;
 
-  constructor(store: Store, clock: Clock) {
+  /**
+   * Creates a hub without watches.
+   *
+   * @param sendsBookmarks Whether watches get a bookmark every minute.
+   */
+  constructor(store: Store, clock: Clock, sendsBookmarks = true) {
     this.#store = store;
     this.#clock = clock;
+    this.#sendsBookmarks = sendsBookmarks;
     store.listen((change, collection) => this.#publish(change, collection));
   }
 
@@ -343,6 +350,7 @@ export class WatchHub {
     const watchers = this.#watchers.get(collection) ?? new Set();
     this.#watchers.set(collection, watchers.add(watcher));
     this.counts.open++;
+    if (!this.#sendsBookmarks) return;
     this.#bookmarks ??= this.#clock.setTimer(
       () => this.#sendBookmarks(),
       BOOKMARK_INTERVAL_MS,

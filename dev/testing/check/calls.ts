@@ -1,6 +1,6 @@
 /**
  * Requests of an operator outside the cluster, and which parts of their bodies
- * differ in every run.
+ * and URLs differ in every run.
  *
  * @module
  */
@@ -61,23 +61,113 @@ function uidNames(
 }
 
 /**
- * Finds the differences between the bodies of equal requests of two runs. Each
- * has the name `METHOD:origin .body.field`, so that it holds for all paths.
+ * Finds the differences between the bodies of equal requests of two runs, and
+ * between the URLs of those that differ in some parts of it only. Each has a name
+ * such as `METHOD:origin .body.field` or `METHOD:origin .url/items/*`, so that a
+ * field holds for all paths.
  */
 export function callDifferences(
   a: Pick<RunRecord, "trace">,
   b: Pick<RunRecord, "trace">,
 ): readonly StateDifference[] {
   const others = Map.groupBy(callsOf(b), placeOf);
-  return callsOf(a).flatMap((call) => {
-    const other = others.get(placeOf(call))?.shift();
-    if (other === undefined) return [];
+  const left: TracedNote[] = [];
+  const bodies = (call: TracedNote, other: TracedNote) => {
     const key = originOf(call);
     return stateDifferences(
       new Map([[key, { body: bodyOf(call) }]]),
       new Map([[key, { body: bodyOf(other) }]]),
     );
+  };
+  const found = callsOf(a).flatMap((call) => {
+    const other = others.get(placeOf(call))?.shift();
+    if (other !== undefined) return bodies(call, other);
+    left.push(call);
+    return [];
   });
+  // Requests whose URLs contain what differs with the seed, such as random names.
+  const similar = Map.groupBy([...others.values()].flat(), formOf);
+  return [
+    ...found,
+    ...left.flatMap((call) => {
+      const other = similar.get(formOf(call))?.shift();
+      return other === undefined
+        ? []
+        : [...urlDifferences(call, other), ...bodies(call, other)];
+    }),
+  ];
+}
+
+/** Part of a URL: a segment of its path, or a value of its query. */
+interface UrlPart {
+  /** Name before the part, such as `/` or `?page=`. */
+  readonly before: string;
+  readonly value: string;
+}
+
+/** Parts of the URL of a request; undefined if it is none. */
+function urlParts({ text }: TracedNote): readonly UrlPart[] | undefined {
+  const [, url = ""] = text.split(" ", 2);
+  if (!URL.canParse(url)) return undefined;
+  // Not those of the URL, which encodes the names of UIDs.
+  const [, path = "", query] =
+    /^[a-z]+:\/\/[^/?]*([^?]*)(?:\?(.*))?$/.exec(url) ??
+      [];
+  const segments = path.split("/").slice(1);
+  const pairs = query?.split("&") ?? [];
+  return [
+    ...segments.map((value) => ({ before: "/", value })),
+    ...pairs.map((pair, at) => {
+      const [name = "", ...value] = pair.split("=");
+      const before = `${at === 0 ? "?" : "&"}${name}=`;
+      return { before, value: value.join("=") };
+    }),
+  ];
+}
+
+/** Step, method, origin and form of the URL of a request. */
+function formOf(call: TracedNote): string {
+  const parts = urlParts(call)?.map(({ before }) => before);
+  return `${call.step} ${originOf(call)} ${parts?.join("")}`;
+}
+
+function urlDifferences(
+  call: TracedNote,
+  other: TracedNote,
+): readonly StateDifference[] {
+  const [parts, others] = [urlParts(call) ?? [], urlParts(other) ?? []];
+  const object = originOf(call);
+  let path = ".url";
+  return parts.flatMap(({ before, value }, at) => {
+    const found = others[at]?.value;
+    if (found === value) {
+      path += before + value;
+      return [];
+    }
+    path += `${before}*`;
+    return [{ object, path, expected: value, found }];
+  });
+}
+
+/** URL of a request, with `<differs>` for the parts that are masked. */
+function comparableUrl(
+  call: TracedNote,
+  masked: ReadonlySet<string>,
+): string {
+  const [, url = ""] = call.text.split(" ", 2);
+  const object = originOf(call);
+  const parts = urlParts(call);
+  if (parts === undefined) return url;
+  let path = ".url";
+  let text = /^[a-z]+:\/\/[^/?]*/.exec(url)?.[0] ?? "";
+  for (const { before, value } of parts) {
+    const isMasked = masked.has(
+      differenceName({ object, path: `${path}${before}*` }),
+    );
+    path += before + (isMasked ? "*" : value);
+    text += before + (isMasked ? "<differs>" : value);
+  }
+  return text;
 }
 
 /**
@@ -107,8 +197,11 @@ export function comparableCall(
     );
   };
   const body = walk(bodyOf(call), ".body");
-  if (!isMasked) return call.text;
-  const [method, url] = call.text.split(" ", 2);
+  const [method = "", given = ""] = call.text.split(" ", 2);
+  const url = comparableUrl(call, masked);
+  if (!isMasked) {
+    return `${method} ${url}${call.text.slice(`${method} ${given}`.length)}`;
+  }
   return `${method} ${url} ${
     typeof body === "string" ? body : JSON.stringify(body)
   }`;
@@ -119,7 +212,8 @@ function placeOf({ text, step }: TracedNote): string {
   return [step, ...text.split(" ", 2)].join(" ");
 }
 
-function originOf({ text }: TracedNote): string {
+/** Method and origin of a request, such as `POST:http://acme.test`. */
+export function originOf({ text }: Pick<TracedNote, "text">): string {
   const [method, url = ""] = text.split(" ", 2);
   return `${method}:${URL.canParse(url) ? new URL(url).origin : url}`;
 }

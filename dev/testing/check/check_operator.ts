@@ -28,6 +28,7 @@ import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, requireAccepted, scratchServer } from "./examples.ts";
 import { optionsBeside, readOptions } from "./options_file.ts";
 import type { Violation } from "./oracles.ts";
+import { CALL_FAULTS, type CallFault } from "./perturbations.ts";
 import {
   isDefinitionOf,
   type OperatorSource,
@@ -685,7 +686,8 @@ function rankOf({ plan, oracle }: Finding): number {
     return COMPARED_PATHS.has(oracle) ? 2 * kinds.length : -1;
   }
   const at = kinds.indexOf(one.do);
-  return one["write"] === undefined ? kinds.length + at : at;
+  const isAtOne = one["write"] !== undefined || one["call"] !== undefined;
+  return isAtOne ? at : kinds.length + at;
 }
 
 /** Interleaves the plans of all kinds, so that a budget covers each kind. */
@@ -717,7 +719,10 @@ function disturbanceText(
     }
     const what = PLAN_KINDS[one.do as PlanKind] ?? one.do;
     const where = disturbed[at];
-    const place = typeof one["place"] === "string"
+    const how = CALL_FAULTS[one["how"] as CallFault];
+    const place = how !== undefined
+      ? `, ${how}`
+      : typeof one["place"] === "string"
       ? {
         before: ", before the server has it",
         unanswered: ", after the server has done it, without an answer",

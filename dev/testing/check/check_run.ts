@@ -403,7 +403,14 @@ function tracedEntry(
       const { method, url, body } = entry;
       const sent = body === undefined ? "" : ` ${body.slice(0, SHOWN)}`;
       const text = `${method} ${url}${sent}`;
-      return { type: "note", what: "external", text, body, ...moment };
+      const { n: call, fault } = entry;
+      if (fault === "refused") {
+        return note("disturbance", `refused: ${method} ${url}`, moment);
+      }
+      const what = "external";
+      return entry.status === 0 && fault === undefined
+        ? { type: "note", what, text, body, ...moment }
+        : { type: "note", what, text, body, call, ...moment };
     }
     default:
       return undefined;

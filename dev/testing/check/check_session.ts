@@ -18,7 +18,13 @@ import { callDifferences } from "./calls.ts";
 import { readOptions } from "./options_file.ts";
 import { Explorer, ScheduleGraph } from "./explorer.ts";
 import { type Perturbation, SHIFTS } from "./plan.ts";
-import { eventsOf, type RunRecord, writesOf, writeText } from "./run_record.ts";
+import {
+  eventsOf,
+  notesOf,
+  type RunRecord,
+  writesOf,
+  writeText,
+} from "./run_record.ts";
 import { sequenceDiagram, sequenceText } from "./sequence.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
 import type { Scenario } from "./workload.ts";
@@ -347,6 +353,10 @@ function disturbedBy(
 ): readonly string[] {
   return perturbations.flatMap((one) => {
     const { write, event, kind, namespace, name } = one;
+    const call = notesOf(reference, "external").find((note) =>
+      note.call !== undefined && note.call === one["call"]
+    );
+    if (call !== undefined) return [call.text.split(" ", 2).join(" ")];
     const at = writesOf(reference).find(({ number }) => number === write);
     if (at !== undefined) return [writeText(at)];
     const delivery = eventsOf(reference).find(({ number }) => number === event);

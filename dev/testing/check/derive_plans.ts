@@ -9,9 +9,11 @@ import {
   type JsonObject,
   jsonPointer,
 } from "@coracle/operator/internal";
+import { CALL_FAULTS } from "./perturbations.ts";
 import type { Perturbation, Plan } from "./plan.ts";
 import {
   eventsOf,
+  notesOf,
   type RunRecord,
   type TracedEvent,
   type TracedWrite,
@@ -28,6 +30,7 @@ export const PLAN_KINDS = {
   order: "an event comes after the next one of another kind",
   conflict: "an update conflicts, twice",
   lost: "the answer of a write is lost",
+  call: "a request outside of the cluster is disturbed",
   leader: "leadership is lost at a write",
   delete: "someone deletes an owned object",
   edit: "someone changes an owned field",
@@ -132,6 +135,7 @@ export function derivePlans(
     }
   });
   const others = [
+    ...callPlans(scenario, run),
     ...stalePlans(scenario, run, writes),
     ...laggingPlans(scenario, run),
     ...missedPlans(scenario, events),
@@ -183,6 +187,20 @@ function isBetween(
     entry.type === "event" && entry.uid !== first.uid ||
     entry.type === "note" && entry.what === "external"
   ) || second.at - first.at > 1_000;
+}
+
+/** Disturbances of requests outside of the cluster that were answered. */
+function* callPlans(
+  scenario: Scenario,
+  run: RunRecord,
+): Generator<Candidate> {
+  for (const { call, text, step } of notesOf(run, "external")) {
+    if (call === undefined || step < scenario.known) continue;
+    const isRead = /^(GET|HEAD|OPTIONS) /.test(text);
+    for (const how of isRead ? ["refused", "slow"] : Object.keys(CALL_FAULTS)) {
+      yield [{ do: "call", call, how }, `${text} ${how}`];
+    }
+  }
 }
 
 /**

@@ -27,6 +27,7 @@ import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
 import { replaceFetch } from "./world_globals.ts";
+import { replaceServers } from "./world_servers.ts";
 
 /** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
@@ -192,6 +193,7 @@ async function describe(
     },
   });
   const restoreFetch = replaceFetch(externals);
+  const restoreServers = replaceServers();
   try {
     const exports = await importFresh(file);
     const { operators, received } = await exportedOperators(exports, {
@@ -209,6 +211,7 @@ async function describe(
     );
   } finally {
     restoreFetch();
+    restoreServers();
     restoreHost();
   }
 }

@@ -9,12 +9,13 @@ import {
   clusterState,
   differenceName,
   differencesText,
+  isIgnored,
   metadataOf,
   type StateDifference,
   stateDifferences,
   stateKey,
 } from "./state.ts";
-import { callsOf, comparableCall } from "./calls.ts";
+import { callsOf, comparableCall, originOf } from "./calls.ts";
 import type { Plan } from "./plan.ts";
 import {
   MAX_WRITES,
@@ -260,7 +261,7 @@ function generatedPrefix({ body }: TracedWrite): string | undefined {
 
 /** Reports objects that are created or deleted too often. */
 function extraWrites(
-  { reference, run, plan }: Case,
+  { reference, run, plan, masked }: Case,
 ): readonly Violation[] {
   // What others delete is created once more, as it must be.
   const isRestored = plan.perturbations.some((one) => one.do === "delete");
@@ -280,6 +281,11 @@ function extraWrites(
       : 0;
     if (writes.length - spared <= expected) continue;
     const object = key.slice(key.indexOf(" ") + 1);
+    const known = [...reference.steps, ...run.steps].flatMap(({ objects }) =>
+      objects.filter((one) => stateKey(one) === object)
+    );
+    const bodies = writes.map(({ body }) => isJsonObject(body) ? body : {});
+    if (isIgnored(object, [...known, ...bodies], masked)) continue;
     // An object that was changed by others may be created again from its definition.
     if (isForeign && (isRestored || effect === "created")) continue;
     const extra = writes.at(-1)!;
@@ -310,53 +316,153 @@ function times(count: number): string {
   return count === 0 ? "never" : count === 1 ? "once" : `${count} times`;
 }
 
-/** Reports requests outside the cluster that are sent too often. */
+/** Counted requests outside the cluster of a run. */
+interface CountedCalls {
+  readonly counts: ReadonlyMap<
+    string,
+    { readonly count: number; readonly step: number; readonly url: string }
+  >;
+  /** Last request to each URL. */
+  readonly last: ReadonlyMap<string, string>;
+}
+
+/** Counts the requests of a run that may change something outside the cluster. */
+function countedCalls(
+  record: RunRecord,
+  masked: ReadonlySet<string>,
+): CountedCalls {
+  const ignored = [...masked];
+  const counts = new Map<
+    string,
+    { count: number; step: number; url: string }
+  >();
+  const last = new Map<string, string>();
+  for (const call of callsOf(record)) {
+    if (ignored.some((start) => call.text.startsWith(start))) continue;
+    const { step } = call;
+    const text = comparableCall(call, masked);
+    // A repeated PUT or DELETE has no effect but that of the first.
+    const [method, url = ""] = call.text.split(" ", 2);
+    const isRepeated = method !== "POST" && method !== "PATCH" &&
+      last.get(url) === text;
+    last.set(url, text);
+    if (isRepeated) continue;
+    counts.set(text, {
+      count: (counts.get(text)?.count ?? 0) + 1,
+      step,
+      url,
+    });
+  }
+  return { counts, last };
+}
+
+/** Number of requests with a method to the service of a request. */
+function countOf(
+  { counts }: CountedCalls,
+  methods: readonly string[],
+  text: string,
+): number {
+  const service = originOf({ text }).replace(/^\w+:/, "");
+  return [...counts].filter(([one]) => {
+    const origin = originOf({ text: one });
+    return methods.some((method) => origin === `${method}:${service}`);
+  }).reduce((sum, [, { count }]) => sum + count, 0);
+}
+
+/** Plans after which what was made outside the cluster must go as usual. */
+const LEAKING: ReadonlySet<string> = new Set([
+  "call",
+  "crash",
+  "leader",
+  "lost",
+  "refuse",
+]);
+
+/** Reports requests outside the cluster that are sent too often, or never. */
 function extraCalls(
   { reference, run, plan, masked }: Case,
 ): readonly Violation[] {
   // What others change is put right, also outside of the cluster.
   if (plan.perturbations.some(({ do: what }) => what === "edit")) return [];
-  const ignored = [...masked];
-  const count = (record: RunRecord) => {
-    const counts = new Map<string, { count: number; step: number }>();
-    const last = new Map<string, string>();
-    for (const call of callsOf(record)) {
-      if (ignored.some((start) => call.text.startsWith(start))) continue;
-      const { step } = call;
-      const text = comparableCall(call, masked);
-      // A repeated PUT or DELETE has no effect but that of the first.
-      const [method, url = ""] = text.split(" ", 2);
-      const isRepeated = method !== "POST" && method !== "PATCH" &&
-        last.get(url) === text;
-      last.set(url, text);
-      if (isRepeated) continue;
-      counts.set(text, { count: (counts.get(text)?.count ?? 0) + 1, step });
-    }
-    return { counts, last };
+  const usual = countedCalls(reference, masked);
+  const done = countedCalls(run, masked);
+  const removals = ["DELETE"];
+  // A service without removals, such as a chat, has nothing that is left.
+  const isLeft = (text: string) => {
+    const removed = countOf(usual, removals, text);
+    return removed > 0 && countOf(done, removals, text) <= removed;
   };
-  const usual = count(reference);
-  const done = count(run);
-  const found = [...done.counts].flatMap(([text, { count, step }]) => {
+  const found = [...done.counts].flatMap(([text, { count, step, url }]) => {
     const expected = usual.counts.get(text)?.count ?? 0;
     if (count <= expected) return [];
     // What a later PUT has put right is no harm, as in the cluster.
-    const [method, url = ""] = text.split(" ", 2);
+    const [method = ""] = text.split(" ", 1);
     const isRight = method === "PUT" &&
       done.last.get(url) === usual.last.get(url);
     if (isRight) return [];
+    const harm = /^(POST|PUT)$/.test(method) && isLeft(text)
+      ? `, and nobody deletes what ${
+        count - expected > 1 ? "the others have" : "the other has"
+      } made`
+      : "";
     return [
       violation(
         "external",
         `"${text}" is done ${
           times(count)
-        } outside the cluster, in the reference ${times(expected)}`,
-        { step, writes: [text], signature: `external ${text}` },
+        } outside the cluster, in the reference ${times(expected)}${harm}`,
+        { step, writes: [text], signature: `external ${causeOf(text)}` },
       ),
     ];
   });
   // A removal explains what is made once more after it.
   const isRemoval = ({ text }: Violation) => text.startsWith('"DELETE ');
-  return found.toSorted((a, b) => Number(isRemoval(b)) - Number(isRemoval(a)));
+  return [
+    ...found.toSorted((a, b) => Number(isRemoval(b)) - Number(isRemoval(a))),
+    ...missingRemovals(usual, done, { run, reference, plan }),
+  ];
+}
+
+/** Reports what the operator made outside the cluster, and deletes no more. */
+function missingRemovals(
+  usual: CountedCalls,
+  done: CountedCalls,
+  { run, reference, plan }: Pick<Case, "run" | "reference" | "plan">,
+): readonly Violation[] {
+  if (!plan.perturbations.some(({ do: what }) => LEAKING.has(what))) return [];
+  if (run.steps.length < reference.steps.length) return [];
+  if (!run.steps.every(({ quiet }) => quiet)) return [];
+  const makes = ["POST", "PUT"];
+  return [...usual.counts].flatMap(([text, { count, step }]) => {
+    if (!text.startsWith("DELETE ")) return [];
+    const found = done.counts.get(text)?.count ?? 0;
+    if (found >= count) return [];
+    // What was never made needs no removal.
+    if (countOf(done, makes, text) < countOf(usual, makes, text)) return [];
+    if (countOf(done, ["DELETE"], text) >= countOf(usual, ["DELETE"], text)) {
+      return [];
+    }
+    return [
+      violation(
+        "external",
+        `nobody deletes what was made outside the cluster: "${text}" is done ${
+          times(found)
+        }, in the reference ${times(count)}`,
+        {
+          step,
+          writes: [`missing: ${text}`],
+          signature: `leak ${causeOf(text)}`,
+        },
+      ),
+    ];
+  });
+}
+
+/** Method, service and first segment of a request: what findings share. */
+function causeOf(text: string): string {
+  const [, url = ""] = text.split(" ", 2);
+  const [, segment = ""] = /^[a-z]+:\/\/[^/?]*(?:\/([^/?]*))?/.exec(url) ?? [];
+  return `${originOf({ text })}/${segment}`;
 }
 
 /** Reports the first step whose state differs from the reference run. */
@@ -393,10 +499,12 @@ function differing(
     path === "" && expected === undefined
   );
   const text = missing.length > 0
-    ? `${missing[0]?.object} is missing ${after}`
+    ? `${missing[0]?.object} is missing ${after}, and nobody creates it again`
     : extra.length > 0
-    ? `${extra[0]?.object} is left ${after}`
-    : `${first?.object} has another ${first?.path.slice(1)} ${after}`;
+    ? `${extra[0]?.object} is left ${after}, and nobody deletes it`
+    : `${first?.object} has another ${
+      first?.path.slice(1)
+    } ${after}, and nobody puts it right`;
   const isStatus = differences.every(({ path }) => path.startsWith(".status"));
   // Fields that nobody restores are one finding.
   const [change] = plan.perturbations;
@@ -511,11 +619,15 @@ function leftBehind(
       if (made === undefined) continue;
       found.set(
         key,
-        violation("orphan", `${key} is left after "${text}"`, {
-          step,
-          writes: [`missing: delete ${key}`, writeText(made)],
-          signature: `orphan ${kind}`,
-        }),
+        violation(
+          "orphan",
+          `${key} is left after "${text}", and nobody deletes it`,
+          {
+            step,
+            writes: [`missing: delete ${key}`, writeText(made)],
+            signature: `orphan ${kind}`,
+          },
+        ),
       );
     }
   });

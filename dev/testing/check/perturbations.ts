@@ -113,6 +113,13 @@ export type Perturbation =
   }
   /** From a write on, every request is answered with 429 for a while. */
   | { readonly do: "throttle"; readonly write: number; readonly ms: number }
+  /** A request outside of the cluster is disturbed. */
+  | {
+    readonly do: "call";
+    /** Number of the request, from 1. */
+    readonly call: number;
+    readonly how: CallFault;
+  }
   /** A write is committed, but its connection breaks before the answer. */
   | { readonly do: "lost"; readonly write: number }
   /**
@@ -133,6 +140,20 @@ export type Perturbation =
   /** Simulated containers become ready late, intermittently, or never. */
   | { readonly do: "late" | "flap" | "never" };
 
+/** Disturbances of a request outside of the cluster, with their descriptions. */
+export const CALL_FAULTS = {
+  refused: "which is refused three times",
+  lost: "which is done, but its answer is lost",
+  killed: "which is done, and the operator is killed before the answer",
+  slow: "which is answered after two minutes",
+  twice: "which arrives twice",
+} as const;
+
+export type CallFault = keyof typeof CALL_FAULTS;
+
+/** Number of attempts of a request that are refused. */
+const REFUSED_CALLS = 3;
+
 /** Maximum time that a delayed event waits, in milliseconds. */
 const DELAY_LIMIT_MS = 30_000;
 /** Time after which a watch that has missed events expires, in milliseconds. */
@@ -149,6 +170,8 @@ export interface PerturbedWorld {
   /** Clock whose timers continue when the operator is killed. */
   readonly outside: Clock;
   twin(): void;
+  /** Leaves the renewal of leases to the operator, from now on. */
+  disturbLeases(): void;
   edit(
     target: ObjectReference,
     change: ObjectChange,
@@ -185,6 +208,8 @@ export class Perturbations {
   /** Callbacks that end the staleness of open watches. */
   readonly #staleWatches: Set<() => void> = new Set();
   #throttledUntil = -Infinity;
+  /** Time until which another replica holds the Leases. */
+  #deposedUntil = -Infinity;
   /** Watches that have missed events. */
   readonly #gaps: Set<object> = new Set();
   #gapIsOver = false;
@@ -276,6 +301,7 @@ export class Perturbations {
           verdict = { fault, effect: { reset: "answer" } };
           break;
         case "throttle":
+          world.disturbLeases();
           this.#throttledUntil = world.clock.now() + one.ms;
           break;
         case "clock":
@@ -293,6 +319,24 @@ export class Perturbations {
       }
     }
     return verdict;
+  }
+
+  /** Whether the Leases of the operator are in danger. */
+  get endangersLeases(): boolean {
+    return this.#now <= Math.max(this.#throttledUntil, this.#deposedUntil);
+  }
+
+  /** Disturbance of a request outside of the cluster; undefined without one. */
+  onCall(call: number, target: string): CallFault | undefined {
+    for (const one of this.#of("call")) {
+      const times = one.how === "refused" ? REFUSED_CALLS : 1;
+      if ((this.hits[this.#all.indexOf(one)] ?? 0) >= times) continue;
+      if (call === one.call) this.#targets.set(one, target);
+      if (this.#targets.get(one) !== target) continue;
+      this.#hit(one);
+      return one.how;
+    }
+    return undefined;
   }
 
   /** Time until which perturbations last. */
@@ -368,7 +412,11 @@ export class Perturbations {
    * Suspends the process of the operator until its Leases have expired, so that
    * another replica holds them for a while.
    */
-  async #depose({ client, clock, outside }: PerturbedWorld): Promise<void> {
+  async #depose(
+    { client, clock, outside, disturbLeases }: PerturbedWorld,
+  ): Promise<void> {
+    this.#deposedUntil = clock.now() + SUSPENDED_MS + DEPOSED_MS;
+    disturbLeases();
     clock.moveTo(clock.now() + SUSPENDED_MS);
     const { items } = await client.list(Lease);
     const now = new Date(clock.wallTime()).toISOString().replace("Z", "000Z");

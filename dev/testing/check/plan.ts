@@ -152,6 +152,10 @@ const APPLIED = {
   expire: z.strictObject({ event: NUMBER }),
   conflict: z.strictObject({ write: NUMBER, times: NUMBER }),
   lost: z.strictObject({ write: NUMBER }),
+  call: z.strictObject({
+    call: NUMBER,
+    how: z.enum(["refused", "lost", "killed", "slow", "twice"]),
+  }),
   refuse: z.strictObject({ write: NUMBER, times: NUMBER }),
   throttle: z.strictObject({ write: NUMBER, ms: NUMBER }),
   leader: z.strictObject({ write: NUMBER }),

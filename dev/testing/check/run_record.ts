@@ -53,6 +53,8 @@ export interface TracedNote {
   readonly text: string;
   /** Body of a request outside the cluster. */
   readonly body?: string | undefined;
+  /** Number of a request outside the cluster, from 1. */
+  readonly call?: number | undefined;
   readonly step: number;
   readonly at: number;
 }

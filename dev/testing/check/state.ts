@@ -262,8 +262,41 @@ export function stateDifferences(
       }),
     )
   ).filter((one) =>
-    !masked.has(differenceName(one)) && !masked.has(one.object)
+    !masked.has(differenceName(one)) &&
+    !isIgnored(
+      one.object,
+      [expected.get(one.object), found.get(one.object)],
+      masked,
+    )
   );
+}
+
+/** Labels of ignored objects, such as `Pod app=autoscaler,tier=worker`. */
+const LABELLED_REGEXP = /^(\w+) ([^\s=,]+=[^\s=,]*(?:,[^\s=,]+=[^\s=,]*)*)$/;
+
+/**
+ * Whether an object is ignored by its key, by its kind, or by labels that the
+ * masked names require of its kind.
+ */
+export function isIgnored(
+  key: string,
+  objects: readonly (JsonObject | undefined)[],
+  masked: ReadonlySet<string>,
+): boolean {
+  const [kind = ""] = key.split(" ", 1);
+  if (masked.has(key) || masked.has(kind)) return true;
+  for (const one of masked) {
+    const [, of, selector = ""] = LABELLED_REGEXP.exec(one) ?? [];
+    if (of !== kind) continue;
+    const wanted = selector.split(",").map((pair) => pair.split("="));
+    const isLabelled = objects.some((object) => {
+      const { labels } = metadataOf(object ?? {});
+      return isJsonObject(labels) &&
+        wanted.every(([name = "", value]) => labels[name] === value);
+    });
+    if (isLabelled) return true;
+  }
+  return false;
 }
 
 /** Name of a difference, without object names and list positions. */

@@ -100,4 +100,8 @@ export type TraceEntry =
     readonly url: string;
     readonly body?: string | undefined;
     readonly status: number;
+    /** Number of the request outside of the cluster, from 1. */
+    readonly n: number;
+    /** Perturbation of the request. */
+    readonly fault?: string | undefined;
   };

@@ -21,6 +21,7 @@ import {
   parseApiVersion,
   replaceHost,
   sameKind,
+  sleep,
 } from "@coracle/operator/internal";
 import type { PodSpec } from "@coracle/operator/kinds";
 import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
@@ -41,6 +42,7 @@ import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals, unanswered } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
 import { type Chooser, Schedule } from "./world_schedule.ts";
+import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
@@ -53,12 +55,16 @@ const MAX_REAL_MS = 20_000;
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
 const MINUTE_MS = 60_000;
+/** Minimum time after which a watch ends: longer than any run, in milliseconds. */
+const WATCH_TIMEOUT_MS = 30 * 24 * 60 * MINUTE_MS;
 /** Factor for the required time without changes after a failed request. */
 const FAILED_STILL = 4;
 /** Number of requests and deliveries in a virtual second that take no time. */
 const MAX_CROWD = 100;
 /** Virtual time of each further request or delivery, in milliseconds. */
 const CROWDED_MS = 5;
+/** Time until a slow request outside of the cluster is answered, in milliseconds. */
+const SLOW_CALL_MS = 120_000;
 /** Error that is thrown where the simulated process exits. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
@@ -169,7 +175,13 @@ export class World {
   #lastChange = 0;
   #activity = 0;
   #actions = 0;
+  /** Number of requests outside of the cluster. */
+  #calls = 0;
   #failedStarts = 0;
+  /** Time since which leases have to be renewed; undefined if they have not. */
+  #leasesDisturbedAt: number | undefined;
+  /** Resolved when leases have to be renewed. */
+  #leases: PromiseWithResolvers<void> | undefined;
   /** Number of simulated processes whose modules are being loaded. */
   #spawning = 0;
   /** Number of calls in progress on other threads. */
@@ -240,6 +252,7 @@ export class World {
     const server = await ApiServer.start({
       port: false,
       clock: clock.view(),
+      bookmarks: false,
       seed,
       token: "world",
       simulate,
@@ -302,7 +315,11 @@ export class World {
       client: this.client,
       clock: this.#clock,
       outside: this.#outside,
-      twin: () => this.#spawnAside("a second replica"),
+      twin: () => {
+        this.#disturbLeases();
+        this.#spawnAside("a second replica");
+      },
+      disturbLeases: () => this.#disturbLeases(),
       edit: (target, change) => this.#edit(target, change),
     });
     this.#replaceGlobals();
@@ -341,6 +358,11 @@ export class World {
       random,
       hostname: () => "operator-0",
       servesProbes: false,
+      minWatchTimeout: WATCH_TIMEOUT_MS,
+      leases: {
+        renewedUntil: () => this.#leasesDisturbedAt ?? this.now,
+        undisturbed: () => this.#undisturbedLeases(),
+      },
       ended: this.#ended.promise,
       operators: {
         runs: true,
@@ -371,6 +393,7 @@ export class World {
       () => process.off("uncaughtException", rejected),
       restoreHost,
       replaceHttp(),
+      replaceServers(),
       replaceGlobals({
         clock,
         random,
@@ -382,6 +405,21 @@ export class World {
         },
       }),
     );
+  }
+
+  /** Leaves the renewal of leases to the operator, from now on. */
+  #disturbLeases(): void {
+    this.#leasesDisturbedAt ??= this.now;
+    this.#leases?.resolve();
+    this.#leases = undefined;
+  }
+
+  /** Promise until leases have to be renewed; undefined if they have to be now. */
+  #undisturbedLeases(): Promise<void> | undefined {
+    const alive = this.#incarnations.filter((one) => one.alive).length;
+    if (alive !== 1 || this.#perturbations.endangersLeases) return undefined;
+    this.#leasesDisturbedAt = undefined;
+    return (this.#leases ??= Promise.withResolvers()).promise;
   }
 
   get #current(): Incarnation | undefined {
@@ -416,15 +454,33 @@ export class World {
     const entry = { type: "external", at, incarnation, method, url } as const;
     const body = await request.clone().text() || undefined;
     this.#activity++;
+    const n = ++this.#calls;
     const { fetch } = this.#options;
     if (fetch === undefined) {
-      this.trace.push({ ...entry, body, status: 0 });
+      this.trace.push({ ...entry, body, status: 0, n });
       // deno-lint-ignore coracle/error-message -- as the runtimes word it
       throw new TypeError("fetch failed", { cause: unanswered(request) });
     }
+    const fault = this.#perturbations.onCall(n, `${method} ${url}`);
+    if (fault === "refused") {
+      this.trace.push({ ...entry, body, status: 0, n, fault });
+      throw broken("ECONNREFUSED");
+    }
+    if (fault === "twice") await fetch(request.clone());
     const response = await fetch(request);
     this.#activity++;
-    this.trace.push({ ...entry, body, status: response.status });
+    const { status } = response;
+    this.trace.push({ ...entry, body, status, n, fault });
+    if (fault === "lost") throw broken("ECONNRESET");
+    if (fault === "killed") {
+      this.#crash(`request ${n} outside of the cluster, unanswered`, 0);
+      return await new Promise(() => {});
+    }
+    if (fault === "slow") {
+      const clock = this.#outside;
+      await sleep(SLOW_CALL_MS, { clock, signal: request.signal });
+      this.#activity++;
+    }
     return response;
   }
 
@@ -529,6 +585,8 @@ export class World {
 
   #drop(incarnation: Incarnation): void {
     incarnation.alive = false;
+    // Its pause must not go on in the next process.
+    this.#leases = undefined;
     incarnation.clock.drop();
     incarnation.transport.drop();
   }
@@ -822,6 +880,16 @@ export class World {
 
 function randomChooser(random: () => number): Chooser {
   return { order: ({ length }) => Math.floor(random() * length) };
+}
+
+/** Error of `fetch` for a connection that has failed. */
+function broken(code: string): TypeError {
+  // deno-lint-ignore coracle/error-message -- as the runtimes word it
+  const cause = Object.assign(new Error(`connection failed: ${code}`), {
+    code,
+  });
+  // deno-lint-ignore coracle/error-message -- as the runtimes word it
+  return new TypeError("fetch failed", { cause });
 }
 
 function messageOf(error: unknown): string {

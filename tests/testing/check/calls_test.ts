@@ -102,3 +102,56 @@ test("comparableCall hides the fields of a body that differ with the seed", () =
     "POST no <differs>",
   );
 });
+
+test("callDifferences names the parts of a URL that differ with the seed", () => {
+  const places = (a: string, b: string, body?: unknown, other?: unknown) =>
+    callDifferences(trace(call(a, body)), trace(call(b, other)))
+      .map(({ object, path }) => `${object} ${path}`);
+  const of = "PUT:http://a.test .url";
+  assert.deepEqual(
+    places(`PUT ${URL_A}/x7f3/keys`, `PUT ${URL_A}/k9d2/keys`),
+    [`${of}/items/*`],
+  );
+  assert.deepEqual(
+    places(
+      `PUT ${URL_A}/x7f3/keys/1?at=a&b=c`,
+      `PUT ${URL_A}/k9d2/keys/2?at=b&b=c`,
+    ),
+    [`${of}/items/*`, `${of}/items/*/keys/*`, `${of}/items/*/keys/*?at=*`],
+  );
+  assert.deepEqual(
+    places(`PUT ${URL_A}/x7f3`, `PUT ${URL_A}/k9d2`, { a: 1 }, { a: 2 }),
+    [`${of}/items/*`, "PUT:http://a.test .body.a"],
+  );
+  for (
+    const other of [
+      `PUT ${URL_A}/x7f3/k`,
+      `PUT ${URL_A}/x7f3?a=1`,
+      `POST ${URL_A}/x7f3`,
+      "PUT http://b.test/items/x7f3",
+      "PUT items",
+    ]
+  ) assert.deepEqual(places(`PUT ${URL_A}/k9d2`, other), [], other);
+});
+
+test("comparableCall hides the parts of a URL that differ with the seed", () => {
+  const masked = new Set([
+    "PUT:http://a.test .url/items/*",
+    "PUT:http://a.test .url/items/*/keys?at=*",
+  ]);
+  const of = (text: string, body?: unknown) =>
+    comparableCall(call(text, body), masked);
+  assert.equal(
+    of(`PUT ${URL_A}/x7f3/keys?at=1`, { a: 1 }),
+    `PUT ${URL_A}/<differs>/keys?at=<differs> {"a":1}`,
+  );
+  assert.equal(of(`PUT ${URL_A}/x7f3`), `PUT ${URL_A}/<differs>`);
+  for (
+    const other of [
+      `POST ${URL_A}/x7f3`,
+      "PUT http://a.test/users/x7f3",
+      "PUT http://b.test/items/x7f3",
+      "PUT items",
+    ]
+  ) assert.equal(of(other), other);
+});

@@ -59,6 +59,6 @@ test("What is due after a jump of the clock is no finding", async () => {
 
 test("Work that is left out after a jump of the clock is found", async () => {
   assert.deepEqual(await titles(true), [
-    'ConfigMap default/sample has another data.hours after "apply Pass default/sample"',
+    'ConfigMap default/sample has another data.hours after "apply Pass default/sample", and nobody puts it right',
   ]);
 });

@@ -155,6 +155,7 @@ const external = {
   incarnation: 1,
   method: "POST",
   url: "http://a.test/",
+  n: 1,
   status: 200,
 } as const;
 

@@ -29,7 +29,10 @@ test("A run that is the same as the reference violates nothing", () => {
 test("A missing object is found, and the write that did not happen is named", () => {
   const found = only(judged(run([event("ADDED Gadget a")], [[gadget]])));
   assert.equal(found.oracle, "end-state");
-  assert.equal(found.text, 'Service default/a is missing after "step 0"');
+  assert.equal(
+    found.text,
+    'Service default/a is missing after "step 0", and nobody creates it again',
+  );
   assert.deepEqual(found.writes, ["missing: create Service default/a"]);
   assert.equal(found.diff, "- Service default/a   (missing)");
 });
@@ -108,6 +111,13 @@ test("Objects with generated names are counted by their prefix", () => {
     only(found).text,
     "Job default/j-* is created 2 times, in the reference once",
   );
+  for (const masked of ["Job", "Job default/j-*"]) {
+    const options = { reference: usual, masked: new Set([masked]) };
+    assert.deepEqual(
+      judged(run([job("j-2"), job("j-3")], [[gadget]]), options),
+      [],
+    );
+  }
 });
 
 test("An operator that does not come to rest repeats a write, which is named", () => {

@@ -39,6 +39,7 @@ function perturbed(
       },
     },
     twin() {},
+    disturbLeases() {},
     edit: () => Promise.resolve(),
   } as object as PerturbedWorld;
   const found = new Perturbations(all);

@@ -289,3 +289,21 @@ test("The text of differences has 12 of them, and 200 characters of a value", ()
   assert.match(long(198), /^- {3}\.spec\.f10: "x{198}"$/m);
   assert.match(long(199), /^- {3}\.spec\.f10: "x{199}…$/m);
 });
+
+test("Masks are of kinds, and of objects with labels", () => {
+  const pod = (name: string, labels?: JsonObject) =>
+    object("Pod", name, { metadata: { labels: labels ?? {} } });
+  const left = (masked: string, ...labels: readonly JsonObject[]) =>
+    stateDifferences(
+      clusterState([]),
+      clusterState(labels.map((one, at) => pod(`p${at}`, one))),
+      new Set([masked]),
+    ).map((one) => one.object);
+  const [web, worker] = [{ app: "a", tier: "web" }, { app: "a", tier: "b" }];
+  assert.deepEqual(left("Pod", web, worker), []);
+  assert.deepEqual(left("Po", web), ["Pod default/p0"]);
+  assert.deepEqual(left("Pod app=a", web, worker), []);
+  assert.deepEqual(left("Pod app=a,tier=web", web, worker), ["Pod default/p1"]);
+  assert.deepEqual(left("Pod app=", web), ["Pod default/p0"]);
+  assert.deepEqual(left("Gadget app=a", web), ["Pod default/p0"]);
+});

@@ -70,7 +70,7 @@ for (const plan of ["throttle", "clock"] as const) {
 
 test("Work that is left out after an hour of throttling is found", async () => {
   assert.deepEqual(await titles("throttle", true), [
-    'Report default/sample has another status.title after "apply Report default/sample"',
+    'Report default/sample has another status.title after "apply Report default/sample", and nobody puts it right',
   ]);
 });
 
