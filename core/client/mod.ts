@@ -74,7 +74,6 @@ export {
 export type { IndexDefinition } from "../cache/store/object_indexes.ts";
 export type { StoreUsage } from "../cache/store/store_usage.ts";
 export type { ReconnectOptions } from "../cache/watch/reconnect.ts";
-export { RelistQueue } from "../cache/watch/relist_queue.ts";
 export type { WatchHealth } from "../cache/watch/watch_record.ts";
 export type {
   InformerClient,

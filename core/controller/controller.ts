@@ -53,7 +53,8 @@ import { Ownership } from "./run/owner.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
-import { lazyApplyMemory, type RunDeps } from "./run/run_context.ts";
+import type { RunDeps } from "./run/run_deps.ts";
+import { lazyApplyMemory } from "./run/run_writes.ts";
 import type { AbortCause, RunAbortedError } from "./run/run.ts";
 import {
   EndlessRuns,

@@ -5,11 +5,9 @@ import type { OwnWrite } from "../../core/cache/informer/shared_informer.ts";
 import { Client } from "../../core/client/client.ts";
 import { Ownership } from "../../core/controller/run/owner.ts";
 import { Run } from "../../core/controller/run/run.ts";
-import {
-  lazyApplyMemory,
-  RunContext,
-  type RunDeps,
-} from "../../core/controller/run/run_context.ts";
+import { RunContext } from "../../core/controller/run/run_context.ts";
+import type { RunDeps } from "../../core/controller/run/run_deps.ts";
+import { lazyApplyMemory } from "../../core/controller/run/run_writes.ts";
 import type { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import {

@@ -1,20 +1,16 @@
-import {
-  checkParts,
-  type OptionRule,
-  type OptionRules,
-} from "../../api/options.ts";
+import { checkParts, type OptionRules } from "../../api/options.ts";
 import type { ResolvedKind } from "../../api/kind.ts";
 import { SELECTION_OPTIONS } from "../../api/selection.ts";
 import type { Clock } from "../../clock.ts";
 import { pruneTree } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";
+import type { ConcurrencyLimit } from "../../pace.ts";
 import { BUDGET_PARTS, type MemoryBudget } from "../store/memory_budget.ts";
 import {
   RECONNECT_OPTIONS,
   type ReconnectOptions,
 } from "../watch/reconnect.ts";
-import type { RelistQueue } from "../watch/relist_queue.ts";
 import type {
   InformerClient,
   InformerSelection,
@@ -26,11 +22,6 @@ export interface InformerOptions extends InformerSelection {
   readonly reconnect?: ReconnectOptions | undefined;
   /** Memory budget that the cache shares with others; no limit when left out. */
   readonly budget?: MemoryBudget | undefined;
-  /**
-   * Queue that limits concurrent relists of the informers that share it; no limit
-   * when left out.
-   */
-  readonly relists?: RelistQueue | undefined;
   /** Logger. Defaults to that of the client. */
   readonly logger?: Logger | undefined;
   /** Metrics registry. Defaults to that of the client. */
@@ -49,13 +40,16 @@ export interface InformerOptions extends InformerSelection {
   readonly onMoved?: ((kind: ResolvedKind) => void) | undefined;
 }
 
+/** Options of an informer, with what those of a pool share beside them. */
+export interface PooledInformerOptions extends InformerOptions {
+  /** Limit of how many informers relist at the same time; none when left out. */
+  readonly relists?: ConcurrencyLimit | undefined;
+}
+
 /** Methods that the client of an informer must have. */
 export const CLIENT_PARTS: OptionRules<
   Pick<InformerClient, "request" | "resolve">
 > = { request: "function", resolve: "function" };
-const RELISTS_PARTS: Readonly<Record<string, OptionRule>> = {
-  enter: "function",
-};
 
 /** Types of the options of an {@linkcode InformerSelection}. */
 export const SELECTION_RULES: OptionRules<InformerSelection> = {
@@ -68,7 +62,7 @@ export const SELECTION_RULES: OptionRules<InformerSelection> = {
 
 /** Options of an {@linkcode InformerPool}, for all of its informers. */
 export type InformerPoolOptions = Omit<
-  InformerOptions,
+  PooledInformerOptions,
   keyof InformerSelection
 >;
 
@@ -80,11 +74,7 @@ export const SHARED_RULES: OptionRules<InformerPoolOptions> = {
     check: (budget, subject) =>
       checkParts(budget, BUDGET_PARTS, `${subject}, budget`),
   },
-  relists: {
-    type: "object?",
-    check: (relists, subject) =>
-      checkParts(relists, RELISTS_PARTS, `${subject}, relists`),
-  },
+  relists: "object?",
   logger: "logger?",
   metrics: "metrics?",
   clock: "clock?",
@@ -93,7 +83,7 @@ export const SHARED_RULES: OptionRules<InformerPoolOptions> = {
 };
 
 /** Types of the options of an informer. */
-export const INFORMER_RULES: OptionRules<InformerOptions> = {
+export const INFORMER_RULES: OptionRules<PooledInformerOptions> = {
   ...SELECTION_RULES,
   ...SHARED_RULES,
 };

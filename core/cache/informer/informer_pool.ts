@@ -7,9 +7,9 @@ import {
   checkParts,
   type OptionRules,
 } from "../../api/options.ts";
+import { ConcurrencyLimit } from "../../pace.ts";
 import type { MemoryBudget } from "../store/memory_budget.ts";
 import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
-import { RelistQueue } from "../watch/relist_queue.ts";
 import type {
   InformerClient,
   InformerSelection,
@@ -25,6 +25,13 @@ import {
   type NamespaceLease,
 } from "./multi_namespace_informer.ts";
 import { NamespaceInformer } from "./namespace_informer.ts";
+
+/**
+ * Number of concurrent relists. When a server returns after an outage, all watched
+ * kinds are listed again; without a limit, they would need memory and time for all
+ * of them together.
+ */
+const CONCURRENT_RELISTS = 2;
 
 export type AcquireOptions = NonNullable<
   Parameters<InformerPool["acquire"]>[1]
@@ -107,7 +114,8 @@ export class InformerPool {
     checkParts(client, CLIENT_PARTS, "a pool of informers, client");
     checkOptions(options, SHARED_RULES, "a pool of informers");
     this.#client = client;
-    this.#options = { relists: new RelistQueue(), ...options };
+    const relists = new ConcurrencyLimit(CONCURRENT_RELISTS);
+    this.#options = { relists, ...options };
   }
 
   /** Memory budget that the caches share; undefined if there is no limit. */

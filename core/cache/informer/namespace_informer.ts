@@ -20,7 +20,7 @@ import { RECONNECT_OPTIONS } from "../watch/reconnect.ts";
 import { Reflector } from "../watch/reflector.ts";
 import { InformerMetrics, type WatchHealth } from "../watch/watch_record.ts";
 import { type InformerClient, objectRequest } from "../watch/watch_requests.ts";
-import type { InformerOptions } from "./informer_options.ts";
+import type { PooledInformerOptions } from "./informer_options.ts";
 import { StoreWriter } from "./store_writer.ts";
 import {
   type EventHandler,
@@ -56,7 +56,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
   constructor(
     client: InformerClient,
     kind: Kind<T>,
-    options: InformerOptions,
+    options: PooledInformerOptions,
     namespace: string | undefined,
   ) {
     const { defaults = {} } = client;

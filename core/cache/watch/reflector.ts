@@ -29,6 +29,7 @@ import type { WatchEventType } from "../../json/event_scanner.ts";
 import type { ListHeader } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import type { Logger } from "../../logger.ts";
+import type { ConcurrencyLimit } from "../../pace.ts";
 import { abortable } from "../../signals.ts";
 import type { MemoryBudget } from "../store/memory_budget.ts";
 import {
@@ -38,7 +39,6 @@ import {
   type TimeSlice,
 } from "./receive.ts";
 import { BackOff, type ReconnectSettings } from "./reconnect.ts";
-import type { RelistQueue } from "./relist_queue.ts";
 import { ResponseReader } from "./response_reader.ts";
 import {
   ConnectionFault,
@@ -107,8 +107,8 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   /** Limits of the time per event-loop turn, shared with the receiver. */
   readonly slice: TimeSlice;
   readonly budget?: MemoryBudget | undefined;
-  /** Queue in which informers wait for their turn to relist. */
-  readonly relists?: RelistQueue | undefined;
+  /** Limit of how many informers relist at the same time. */
+  readonly relists?: ConcurrencyLimit | undefined;
   readonly reconnect: ReconnectSettings;
   readonly clock: Clock;
   readonly random: () => number;
@@ -181,8 +181,8 @@ export class Reflector {
   #silence = Infinity;
   /** Time of the last retry without a pause. */
   #immediateRetryAt = -Infinity;
-  /** Function that leaves the relist queue. */
-  #leaveQueue: (() => void) | undefined;
+  /** Limit of relists that this one counts towards. */
+  #entered: ConcurrencyLimit | undefined;
 
   constructor(deps: ReflectorDeps) {
     const { clock, random, reconnect, sink } = deps;
@@ -243,10 +243,8 @@ export class Reflector {
       this.#state = "watching";
       return await this.#watch(target);
     }
-    // The first state never waits in the queue: callers wait for it.
-    this.#leaveQueue = this.#record.synced
-      ? await this.#deps.relists?.enter(this.#stop.signal)
-      : undefined;
+    // The first state never waits for its turn: callers wait for it.
+    if (this.#record.synced) await this.#enter();
     try {
       this.#state = this.#watchList === "yes" ? "initial-watch" : "init-page";
       this.#record.stateBegun();
@@ -254,8 +252,22 @@ export class Reflector {
       if (this.#state === "initial-watch") await this.#watch(target);
       else await this.#list(target);
     } finally {
-      this.#leaveQueue?.();
+      this.#leave();
     }
+  }
+
+  /** Waits until a relist may begin. */
+  async #enter(): Promise<void> {
+    const { relists } = this.#deps;
+    this.#stop.signal.throwIfAborted();
+    await relists?.enter(this.#stop.signal);
+    this.#entered = relists;
+  }
+
+  /** Lets another relist begin: the state was read, or reading it has failed. */
+  #leave(): void {
+    this.#entered?.leave();
+    this.#entered = undefined;
   }
 
   async #target(): Promise<WatchTarget> {
@@ -443,7 +455,7 @@ export class Reflector {
 
   async #initDone(resourceVersion: string): Promise<void> {
     await this.#deps.sink.initDone(resourceVersion);
-    this.#leaveQueue?.();
+    this.#leave();
     this.#stop.signal.throwIfAborted();
     const isStream = this.#state === "initial-watch";
     if (isStream) this.#streamFailures = 0;

@@ -14,7 +14,8 @@ import { CleanupResult, ReconcileResult, removeFinalizer } from "../result.ts";
 import type { ShardAssignment } from "../shard.ts";
 import type { ResultWriter } from "./result_writer.ts";
 import type { Run, RunResult } from "./run.ts";
-import { RunContext, type RunDeps } from "./run_context.ts";
+import { RunContext } from "./run_context.ts";
+import type { RunDeps } from "./run_deps.ts";
 import { decideStep, type RunEnd, type RunMode } from "./run_state.ts";
 
 export interface DispatcherDeps<P extends KubernetesObject> {

@@ -14,7 +14,9 @@ import { checkIntegers, isJsonObject } from "../../patch/json_value.ts";
 import { applyMergePatch, definedFields } from "../../patch/merge_patch.ts";
 import type { ReconcileResult } from "../result.ts";
 import { mentionsKeyedList, mergeKeyedLists, partOf } from "./keyed_lists.ts";
-import type { RunContext, RunDeps, Written } from "./run_context.ts";
+import type { RunContext } from "./run_context.ts";
+import type { RunDeps } from "./run_deps.ts";
+import type { Written } from "./write_sender.ts";
 import { valuesOf } from "./write_changes.ts";
 
 export interface ResultWriterDeps<P extends KubernetesObject> {
@@ -98,18 +100,18 @@ export class ResultWriter<P extends KubernetesObject> {
     const { serverSideApply, runDeps: { kind, keptFinalizer } } = this.#deps;
     if (keptFinalizer === undefined) return primary;
     if (!serverSideApply) {
-      return await context.setFinalizer(keptFinalizer, true);
+      return await context.writes.setFinalizer(keptFinalizer, true);
     }
     const { name, namespace } = primary.metadata;
     const intent = { metadata: { name, namespace } } as ApplyObject<P>;
-    return await context.apply(kind, intent, { match: false });
+    return await context.writes.apply(kind, intent, { match: false });
   }
 
   /** Removes the finalizer of the controller if the object has it. */
   async removeFinalizer(context: RunContext<P>): Promise<void> {
     const { keptFinalizer } = this.#deps.runDeps;
     if (keptFinalizer === undefined) return;
-    await context.setFinalizer(keptFinalizer, false);
+    await context.writes.setFinalizer(keptFinalizer, false);
   }
 
   /**
@@ -174,7 +176,7 @@ export class ResultWriter<P extends KubernetesObject> {
     };
     return mentionsKeyedList(wanted, objectSchemaOf(kind))
       ? this.#mergeLists(context, { primary, patch }, options)
-      : context.sendPatch(kind, keyOf(primary), patch, options);
+      : context.writes.sendPatch(kind, keyOf(primary), patch, options);
   }
 
   /** Sends the object with its wanted fields, or a JSON Patch with them. */
@@ -193,7 +195,7 @@ export class ResultWriter<P extends KubernetesObject> {
       mergeKeyedLists(wanted, objectSchemaOf(kind), states),
     ) as P;
     if (method === "replace") {
-      return { object: await context.update(kind, object, options) };
+      return { object: await context.writes.update(kind, object, options) };
     }
     const difference = diffJsonPatch(base, object);
     checkIntegers(
@@ -208,7 +210,7 @@ export class ResultWriter<P extends KubernetesObject> {
       { op: "test", path: "/metadata/uid", value: primary.metadata.uid },
       ...difference,
     ];
-    return await context.sendPatch(kind, keyOf(primary), patch, {
+    return await context.writes.sendPatch(kind, keyOf(primary), patch, {
       ...options,
       type: "json",
     });
@@ -236,7 +238,7 @@ export class ResultWriter<P extends KubernetesObject> {
         const merged = mergeKeyedLists(patch, schema, states) as typeof patch;
         checkIntegers(`write ${kindText(kind)} ${keyText(key)}`, merged);
         const { resourceVersion } = current.metadata;
-        return context.sendPatch(kind, key, {
+        return context.writes.sendPatch(kind, key, {
           ...merged,
           metadata: { ...merged.metadata, resourceVersion },
         }, options);
@@ -276,7 +278,7 @@ export class ResultWriter<P extends KubernetesObject> {
       if (stored !== undefined) status[OBSERVED] = stored;
     }
     const apply = () =>
-      context.apply(kind, {
+      context.writes.apply(kind, {
         metadata: { name, namespace, uid },
         status,
       } as unknown as ApplyObject<P>, options);
@@ -295,7 +297,7 @@ export class ResultWriter<P extends KubernetesObject> {
       });
       checkIntegers(action, patch);
       const { resourceVersion } = live.metadata;
-      await context.patch(kind, key, {
+      await context.writes.patch(kind, key, {
         ...patch,
         metadata: { uid, resourceVersion },
       }, { ...options, match: false });
@@ -309,7 +311,7 @@ export class ResultWriter<P extends KubernetesObject> {
           if (leftovers === undefined) return;
           checkIntegers(action, { status: leftovers });
           const { resourceVersion } = latest.metadata;
-          await context.patch(kind, key, {
+          await context.writes.patch(kind, key, {
             metadata: { uid, resourceVersion },
             status: leftovers,
           }, { ...options, match: false });
@@ -318,7 +320,7 @@ export class ResultWriter<P extends KubernetesObject> {
       });
     } catch (error) {
       // The next apply is sent, even if its intent is the same.
-      await context.forgetApply(kind, key, "status");
+      await context.writes.forgetApply(kind, key, "status");
       throw error;
     }
   }

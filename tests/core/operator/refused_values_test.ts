@@ -95,7 +95,6 @@ const CASES: Readonly<Record<string, Case>> = {
     [
       ...SELECTORS,
       [{ budget: {} }, /an informer, budget: "charge" must be a function/],
-      [{ relists: {} }, /an informer, relists: "enter" must be a function/],
     ],
   ],
   "new Informer() of a client": [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
-import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { shardSelector } from "../../../support/shard_selector.ts";
@@ -248,10 +248,10 @@ test("A lease gets no event of a namespace that it has left to others", () =>
     assert.deepEqual(seen, ["staying one/a", "leaving two/b"]);
   }));
 
-test("InformerPool relists by the queue that it is given", async () => {
+test("InformerPool relists within the limit that it is given", async () => {
   const server = await FakeWatchServer.start();
   let entered = 0;
-  const relists = new RelistQueue();
+  const relists = new ConcurrencyLimit(2);
   const { enter } = relists;
   relists.enter = (signal) => {
     entered++;

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Informer } from "../../../../core/cache/informer/informer.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+import type { PooledInformerOptions } from "../../../../core/cache/informer/informer_options.ts";
+import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { toNextTimer, withInformer } from "../../../support/informer_case.ts";
 import { until } from "../../../support/until.ts";
@@ -43,8 +44,8 @@ for (const watchList of [true, false]) {
 }
 
 test("Informer waits for its turn to relist, and stops while it waits", async () => {
-  const relists = new RelistQueue(1);
-  const leave = await relists.enter(new AbortController().signal);
+  const relists = new ConcurrencyLimit(1);
+  await relists.enter();
   await withInformer(async ({ server, informer, sync, until }) => {
     server.put("default/a");
     await sync(); // a first state does not wait
@@ -58,14 +59,14 @@ test("Informer waits for its turn to relist, and stops while it waits", async ()
     assert.equal(calls(), before, "nothing is requested before");
     await informer.stop();
     assert.equal(relists.waiting, 0);
-  }, { relists });
-  leave();
+  }, { relists } as PooledInformerOptions);
+  relists.leave();
 });
 
 for (const watchList of [true, false]) {
   const how = watchList ? "a stream" : "pages";
   test(`Informers that share a queue relist by ${how} one after the other`, async () => {
-    const relists = new RelistQueue(1);
+    const relists = new ConcurrencyLimit(1);
     await withInformer(async ({ server, client, clock, sync, settled }) => {
       server.put("default/a");
       const others = ["one", "two"].map(() =>
@@ -74,7 +75,7 @@ for (const watchList of [true, false]) {
           random: () => 0.5,
           relists,
           reconnect: { watchList },
-        })
+        } as PooledInformerOptions)
       );
       try {
         await sync();
@@ -94,6 +95,6 @@ for (const watchList of [true, false]) {
       } finally {
         for (const other of others) await other.stop();
       }
-    }, { relists, reconnect: { watchList } });
+    }, { relists, reconnect: { watchList } } as PooledInformerOptions);
   });
 }

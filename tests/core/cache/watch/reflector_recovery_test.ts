@@ -16,7 +16,7 @@ import {
   Reflector,
   type ReflectorDeps,
 } from "../../../../core/cache/watch/reflector.ts";
-import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
 import type { ApiRequest } from "../../../../core/client/request.ts";
 import { ChunkQueue } from "../../../../core/client/transport/chunk_queue.ts";
@@ -362,23 +362,22 @@ test("Reflector reads a list again that is gone or leads to itself", async () =>
 });
 
 test("Reflector waits for its turn to relist, but not for its first state", async () => {
-  const relists = new RelistQueue(1);
-  const leave = await relists.enter(new AbortController().signal);
+  const relists = new ConcurrencyLimit(1);
+  await relists.enter();
   const { begin, clock, last, one, stop, texts } = reflector({}, { relists });
   await begin();
   last().send(EXPIRED);
   await clock.settle();
   assert.deepEqual(texts(), ["stream newest"]);
   assert.equal(relists.waiting, 1);
-  leave();
+  relists.leave();
   await clock.settle();
   assert.deepEqual(texts(), ["stream newest", "stream newest"]);
   assert.equal(one.health().relists, 1);
   last().open(ended(3));
   await clock.settle();
   // The state is read: the stream goes on without a place in the queue.
-  const { signal } = new AbortController();
-  (await inTime("the place is free", relists.enter(signal), 5_000))();
+  assert.equal(relists.enter(), undefined);
   await stop();
 });
 

@@ -11,7 +11,7 @@ import {
   Reflector,
   type ReflectorSink,
 } from "../../../../core/cache/watch/reflector.ts";
-import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
 import type { ApiRequest } from "../../../../core/client/request.ts";
 import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
@@ -61,7 +61,7 @@ async function reflect(
   answers: readonly Answer[],
   options: ReconnectOptions & {
     plurals?: readonly string[];
-    relists?: RelistQueue;
+    relists?: ConcurrencyLimit;
     /** Takes the time of each request, in milliseconds. */
     onRequest?: (at: number) => void;
   } = {},
@@ -215,7 +215,7 @@ test("Reflector leaves the relist queue when its relist fails", async () => {
     [expired],
     refused(500), // the relist, which has the only place
     page(20, ["a"]),
-  ], { watchList: false, relists: new RelistQueue(1) });
+  ], { watchList: false, relists: new ConcurrencyLimit(1) });
   assert.deepEqual(log.filter((line) => /^(list|watch)/.test(line)), [
     "list widgets 0",
     "watch widgets 10",

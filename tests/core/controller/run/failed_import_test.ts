@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lazyApplyMemory } from "../../../../core/controller/run/run_context.ts";
+import { lazyApplyMemory } from "../../../../core/controller/run/run_writes.ts";
 import { failFirstImports } from "../../../support/failed_imports.ts";
 
 test("The memory of applies loads after it could not be loaded once", async () => {

@@ -252,12 +252,12 @@ test("RunContext sends an apply again that was forgotten, status and object apar
     await apply(part);
   }
   assert.equal(sent.length, 2);
-  await ctx.forgetApply(ConfigMap, KEY, "status");
+  await ctx.writes.forgetApply(ConfigMap, KEY, "status");
   await apply();
   assert.equal(sent.length, 2);
   await apply("status");
   assert.equal(sent.length, 3);
-  await ctx.forgetApply(ConfigMap, KEY);
+  await ctx.writes.forgetApply(ConfigMap, KEY);
   await apply("status");
   assert.equal(sent.length, 3);
   await apply();
