@@ -553,9 +553,9 @@ export class EventProcessor<P extends KubernetesObject>
       Math.min(duration / 10, LONGEST_COLLECTION_MS);
     this.#queue.hold(item, until);
     for (let quiet = 0; quiet < QUIET_TURNS && clock.now() < until;) {
-      const { events } = item;
+      const { added } = item;
       await nextTurn();
-      quiet = item.events === events ? quiet + 1 : 0;
+      quiet = item.added === added ? quiet + 1 : 0;
     }
     this.#queue.release(item, until);
   }
