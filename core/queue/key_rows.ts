@@ -20,8 +20,9 @@ export const REMOVED: RowState = 3;
 export const NONE = -1;
 
 /**
- * Table of the keys that wait, run or have a deadline: a row of typed arrays for
- * each, some 110 bytes with its share of the index, beside the text of the key.
+ * Table of the keys that wait, run or have a deadline or value: a row of typed
+ * arrays for each, some 110 bytes with its share of the index, beside the text of
+ * the key.
  * Rows are used again, and after a burst the memory is given back.
  *
  * The index is a hash table with linear probing. The hash of a key stands beside
@@ -47,6 +48,8 @@ export class KeyRows {
   causes: Uint8Array = new Uint8Array(0);
   events: Uint32Array = new Uint32Array(0);
   details: unknown[] = [];
+  /** Value that the owner of the key keeps in its row; undefined if absent. */
+  values: unknown[] = [];
   /** Time when the key began to wait. */
   addedAt: Float64Array = new Float64Array(0);
   /** Deadlines, infinite if absent. */
@@ -111,11 +114,11 @@ export class KeyRows {
     return row;
   }
 
-  /** Frees the row of a key that is idle and has no deadlines. */
+  /** Frees the row of a key that is idle and has neither deadlines nor a value. */
   remove(row: number): void {
     this.#closeGap(row);
     this.#keys[row] = undefined;
-    this.details[row] = undefined;
+    this.details[row] = this.values[row] = undefined;
     this.#free[this.#freeCount++] = row;
     if (--this.#size === 0) this.#rewind();
   }
@@ -161,6 +164,7 @@ export class KeyRows {
     if (this.#capacity <= KEPT_CAPACITY || used >= this.#capacity >>> 2) return;
     this.#keys = [];
     this.details = [];
+    this.values = [];
     this.#resize(this.#capacity >>> 1);
   }
 

@@ -99,9 +99,11 @@ const PLAIN_ADD: AddOptions = {};
  * Key taken from a queue, with the run that it was taken for. It is valid until
  * the run is done.
  */
-export interface QueueItem {
+export interface QueueItem<V = unknown> {
   /** Key of the object. */
   readonly key: string;
+  /** Value of the key, as {@linkcode SchedulingQueue.setValue} sets it. */
+  value: V | undefined;
   /** Priority of the run. */
   readonly priority: Priority;
   /** Cause with which the run was added: the most urgent one, or the first. */
@@ -123,7 +125,7 @@ export interface QueueItem {
 }
 
 /** Key that was taken, with a copy of its run. */
-class Taken implements QueueItem {
+class Taken<V> implements QueueItem<V> {
   readonly key: string;
   readonly row: number;
   readonly priority: Priority;
@@ -148,6 +150,14 @@ class Taken implements QueueItem {
   /** Whether the row is that of the key: it may be another's after the run. */
   get isCurrent(): boolean {
     return this.#rows.key(this.row) === this.key;
+  }
+
+  get value(): V | undefined {
+    return this.#rows.values[this.row] as V | undefined;
+  }
+
+  set value(value: V | undefined) {
+    this.#rows.values[this.row] = value;
   }
 
   get added(): number {
@@ -185,7 +195,8 @@ class Taken implements QueueItem {
  *   freed immediately. If it is running, the run continues with
  *   {@linkcode QueueItem.isRemoved} set, and if the key is added again, its next
  *   run waits for the end of this one.
- * - A key that neither waits, runs nor has a deadline takes no memory. Keys with
+ * - A key that neither waits, runs nor has a deadline or value takes no memory.
+ *   Keys with
  *   places that wait for their first run, or only for their interval, take eight
  *   bytes; the first ones are taken by place, in turn with other keys of priority
  *   `resync`.
@@ -209,7 +220,7 @@ class Taken implements QueueItem {
  * if (queue.take() !== undefined) throw new Error("Unexpected run");
  * ```
  */
-export class SchedulingQueue {
+export class SchedulingQueue<V = unknown> {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
@@ -258,7 +269,7 @@ export class SchedulingQueue {
     return this.#deadlines.size + this.#times.delayed;
   }
 
-  /** Number of keys that wait, run or have a deadline, not only by their place. */
+  /** Number of keys that wait, run or have a deadline or value, by more than a place. */
   get size(): number {
     return this.#rows.size;
   }
@@ -266,6 +277,30 @@ export class SchedulingQueue {
   /** Whether any key waits for its first run by its place. */
   get hasFirst(): boolean {
     return this.#times.waiting > 0;
+  }
+
+  /** Value of a key; undefined if absent. */
+  valueOf(key: string): V | undefined {
+    const row = this.#rows.find(key);
+    return row < 0 ? undefined : this.#rows.values[row] as V | undefined;
+  }
+
+  /** Sets the value of a key, or removes it, without any effect on its runs. */
+  setValue(key: string, value: V | undefined): void {
+    const rows = this.#rows;
+    const row = value === undefined ? rows.find(key) : rows.findOrAdd(key);
+    if (row < 0) return;
+    rows.values[row] = value;
+    this.#forgetIdle(row);
+  }
+
+  /** Keys with a value, and their values. */
+  *values(): Generator<[key: string, value: V], void, undefined> {
+    const rows = this.#rows;
+    for (const row of rows.rows()) {
+      const value = rows.values[row] as V | undefined;
+      if (value !== undefined) yield [rows.key(row) as string, value];
+    }
   }
 
   /**
@@ -327,7 +362,8 @@ export class SchedulingQueue {
   }
 
   /**
-   * Removes a key with its pending run and deadlines.
+   * Removes a key with its pending run, its deadlines and, unless it is running,
+   * its value.
    *
    * @param place Place of the key, if it has one.
    */
@@ -345,6 +381,7 @@ export class SchedulingQueue {
       this.#waiting--;
       rows.states[row] = IDLE;
     } else if (rows.states[row] === RUNNING) rows.states[row] = REMOVED;
+    if (rows.states[row] === IDLE) rows.values[row] = undefined;
     rows.events[row] = rows.heldUntil[row] = 0;
     rows.details[row] = undefined;
     rows.places[row] = NONE;
@@ -371,7 +408,7 @@ export class SchedulingQueue {
   }
 
   /** Takes the next key; undefined if none waits. */
-  take(): QueueItem | undefined {
+  take(): QueueItem<V> | undefined {
     const rows = this.#rows;
     while (this.waiting > 0) {
       let row = this.#ready.shift(this.hasFirst);
@@ -389,7 +426,7 @@ export class SchedulingQueue {
           continue;
         }
       }
-      const taken = new Taken(rows, row);
+      const taken = new Taken<V>(rows, row);
       rows.states[row] = RUNNING;
       rows.events[row] = 0;
       rows.details[row] = undefined;
@@ -422,7 +459,7 @@ export class SchedulingQueue {
    * @throws {RangeError} If the key is not taken.
    */
   done(taken: QueueItem): void {
-    const item = taken as Taken;
+    const item = taken as Taken<V>;
     if (item.isDone !== false || !item.isCurrent || !this.#isTaken(item.row)) {
       throw new RangeError(
         `Cannot end a run of ${item.key}: its key was not taken`,
@@ -450,7 +487,7 @@ export class SchedulingQueue {
   ): void {
     if (this.#closed) return;
     const rows = this.#rows;
-    const { row } = taken as Taken;
+    const { row } = taken as Taken<V>;
     rows.timerAt[row] = at;
     rows.timerCauses[row] = options.cause ?? 0;
     if (place >= 0) this.#times.clear(place);
@@ -472,7 +509,7 @@ export class SchedulingQueue {
     options: AddOptions = PLAIN_ADD,
   ): void {
     if (this.#closed) return;
-    const { row } = taken as Taken;
+    const { row } = taken as Taken<V>;
     this.#rows.plannedAt[row] = at;
     this.#rows.plannedCauses[row] = options.cause ?? 0;
     this.#updateDeadline(row);
@@ -484,14 +521,14 @@ export class SchedulingQueue {
    */
   hold(taken: QueueItem, until: number): void {
     if (this.#closed) return;
-    const { row } = taken as Taken;
+    const { row } = taken as Taken<V>;
     this.#rows.heldUntil[row] = Math.max(until, 0);
     this.#updateDeadline(row);
   }
 
   /** Ends a hold early, unless it is over or was replaced. */
   release(taken: QueueItem, until: number): void {
-    const item = taken as Taken;
+    const item = taken as Taken<V>;
     const { row } = item;
     const rows = this.#rows;
     if (!item.isCurrent || rows.heldUntil[row] !== until) return;
@@ -575,7 +612,7 @@ export class SchedulingQueue {
     if (this.#waiting++ === 0 && !this.hasFirst) this.#onReady();
   }
 
-  /** Frees the row of an idle key without a deadline, but an interval at its place. */
+  /** Frees the row of an idle key that has nothing but an interval at its place. */
   #forgetIdle(row: number): void {
     const rows = this.#rows;
     if (rows.states[row] !== IDLE || (rows.events[row] as number) > 0) return;
@@ -589,7 +626,9 @@ export class SchedulingQueue {
       }
       this.#updateDeadline(row);
     }
-    if ((rows.heapIndex[row] as number) < 0) rows.remove(row);
+    if ((rows.heapIndex[row] as number) < 0 && rows.values[row] === undefined) {
+      rows.remove(row);
+    }
   }
 
   #updateDeadline(row: number): void {

@@ -619,3 +619,24 @@ test("SchedulingQueue ends many intervals within half a second, a few thousand a
   }
   assert.equal(ended, count);
 });
+
+test("SchedulingQueue keeps the value of a key until it is unset or the key removed", () => {
+  const queue = new SchedulingQueue<number>({ clock: new VirtualClock() });
+  queue.setValue("idle", undefined);
+  assert.equal(queue.size, 0);
+  queue.setValue("idle", 1);
+  queue.add("run");
+  const item = queue.take() as QueueItem<number>;
+  item.value = 2;
+  assert.equal(queue.valueOf("run"), 2);
+  queue.remove("run");
+  assert.deepEqual([...queue.values()], [["idle", 1], ["run", 2]]);
+  queue.done(item);
+  assert.deepEqual([queue.valueOf("run"), queue.size], [2, 2]);
+  queue.setValue("run", undefined);
+  assert.deepEqual([queue.valueOf("run"), queue.size], [undefined, 1]);
+  queue.add("idle");
+  assert.equal(queue.valueOf("idle"), 1);
+  queue.remove("idle");
+  assert.deepEqual([queue.valueOf("idle"), queue.size], [undefined, 0]);
+});
