@@ -258,7 +258,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Keys of the objects with a run in progress. */
   get runningKeys(): readonly string[] {
-    return [...this.#parts?.processor.runs.keys() ?? []];
+    return (this.#parts?.processor.runs ?? []).map(({ key }) => key);
   }
 
   /**
@@ -424,7 +424,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = keyText(typeof key === "string" ? parseKey(key) : key);
     const { clock, primaries, processor, history, overdue } = this.#parts ?? {};
-    const run = processor?.runs.get(text);
+    const run = processor?.runOf(text);
     const runs = history?.of(text) ?? [];
     const known = primaries?.cache.has(text) ?? false;
     if (!known && runs.length === 0) return undefined;

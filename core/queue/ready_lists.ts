@@ -1,20 +1,17 @@
+import { type KeyRows, NONE } from "./key_rows.ts";
+
 /**
  * Maximum number of times that each priority is passed over by more urgent ones
  * before its first key is taken.
  */
 const MAX_PASSED_OVER: readonly number[] = [Infinity, 15, 63];
+const LAST = MAX_PASSED_OVER.length - 1;
 
-/** Node of a doubly linked list, with its neighbours. */
-export interface ListNode<N> {
-  previous: N | undefined;
-  next: N | undefined;
-}
-
-/** Doubly linked list, from which a node can be removed in constant time. */
-interface List<N> {
-  head: N | undefined;
-  tail: N | undefined;
-  /** Number of nodes taken from more urgent lists while this one had nodes. */
+/** Doubly linked list, from which a row can be removed in constant time. */
+interface List {
+  head: number;
+  tail: number;
+  /** Number of keys taken from more urgent lists while this one had some. */
   passedOver: number;
 }
 
@@ -23,65 +20,74 @@ interface List<N> {
  * first, but a priority that was passed over too often is served next. The last
  * priority may have others beside those of its list, which are served in turn.
  */
-export class ReadyLists<N extends ListNode<N>> {
-  readonly #lists: readonly List<N>[] = MAX_PASSED_OVER.map(() => ({
-    head: undefined,
-    tail: undefined,
+export class ReadyLists {
+  readonly #rows: Pick<KeyRows, "next" | "previous">;
+  readonly #lists: readonly List[] = MAX_PASSED_OVER.map(() => ({
+    head: NONE,
+    tail: NONE,
     passedOver: 0,
   }));
+  /** Whether the last priority has served its list last. */
+  #hasServedList = false;
 
-  /** Whether the last priority serves its list next. */
-  #isListsTurn = true;
-
-  /** Appends a node that is in no list. */
-  push(priority: number, node: N): void {
-    const list = this.#lists[priority] as List<N>;
-    node.previous = list.tail;
-    node.next = undefined;
-    if (list.tail === undefined) list.head = node;
-    else list.tail.next = node;
-    list.tail = node;
+  /** @param rows Table with the neighbours of its rows. */
+  constructor(rows: Pick<KeyRows, "next" | "previous">) {
+    this.#rows = rows;
   }
 
-  remove(priority: number, node: N): void {
-    const list = this.#lists[priority] as List<N>;
-    const { previous, next } = node;
-    if (previous === undefined) list.head = next;
-    else previous.next = next;
-    if (next === undefined) list.tail = previous;
-    else next.previous = previous;
-    node.previous = node.next = undefined;
+  /** Appends a row that is in no list. */
+  push(priority: number, row: number): void {
+    const { next, previous } = this.#rows;
+    const list = this.#lists[priority] as List;
+    previous[row] = list.tail;
+    next[row] = NONE;
+    if (list.tail === NONE) list.head = row;
+    else next[list.tail] = row;
+    list.tail = row;
+  }
+
+  remove(priority: number, row: number): void {
+    const { next, previous } = this.#rows;
+    const list = this.#lists[priority] as List;
+    const before = previous[row] as number;
+    const after = next[row] as number;
+    if (before === NONE) list.head = after;
+    else next[before] = after;
+    if (after === NONE) list.tail = before;
+    else previous[after] = before;
   }
 
   /**
-   * Removes and returns the next node; there must be one, or others.
+   * Removes and returns the next row; there must be one, or others.
    *
    * @param hasOthers Whether the last priority has others beside its list.
-   * @returns Undefined if it is the turn of the others.
+   * @returns -1 if it is the turn of the others.
    */
-  shift(hasOthers: boolean): N | undefined {
-    const lists = this.#lists;
-    const last = lists.length - 1;
-    const isEmpty = (i: number) =>
-      lists[i]?.head === undefined && !(hasOthers && i === last);
-    let chosen = -1;
-    for (let i = 0; i <= last; i++) {
-      const { passedOver } = lists[i] as List<N>;
+  shift(hasOthers: boolean): number {
+    const chosen = this.#choose(hasOthers);
+    const { head } = this.#lists[chosen] as List;
+    if (hasOthers && chosen === LAST) {
+      this.#hasServedList = head !== NONE && !this.#hasServedList;
+      if (!this.#hasServedList) return NONE;
+    }
+    this.remove(chosen, head);
+    return head;
+  }
+
+  /** Priority that is served next. */
+  #choose(hasOthers: boolean): number {
+    let chosen = NONE;
+    for (let i = 0; i <= LAST; i++) {
+      const { head, passedOver } = this.#lists[i] as List;
+      if (head === NONE && !(hasOthers && i === LAST)) continue;
       const isDue = passedOver >= (MAX_PASSED_OVER[i] as number);
-      if (!isEmpty(i) && (chosen < 0 || isDue)) chosen = i;
+      if (chosen === NONE || isDue) chosen = i;
     }
-    for (let i = chosen + 1; i <= last; i++) {
-      if (!isEmpty(i)) (lists[i] as List<N>).passedOver++;
+    for (let i = chosen + 1; i <= LAST; i++) {
+      const list = this.#lists[i] as List;
+      if (list.head !== NONE || (hasOthers && i === LAST)) list.passedOver++;
     }
-    const list = lists[chosen] as List<N>;
-    list.passedOver = 0;
-    const node = list.head;
-    if (hasOthers && chosen === last) {
-      const isListsTurn = this.#isListsTurn && node !== undefined;
-      this.#isListsTurn = !isListsTurn;
-      if (!isListsTurn) return undefined;
-    }
-    this.remove(chosen, node as N);
-    return node;
+    (this.#lists[chosen] as List).passedOver = 0;
+    return chosen;
   }
 }

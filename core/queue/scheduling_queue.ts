@@ -2,14 +2,15 @@
  * Work queue of a controller: which key runs when, how failed runs are retried,
  * and how runs are limited.
  *
- * It knows keys only, no objects: it imports `api` and the clock. Keys are in a
- * plain `Map`. With a million keys, an operation on a hash table in typed arrays
- * takes half the time, but the dispatch benchmark is as fast with a `Map`.
+ * It knows keys only, no objects: it imports `api` and the clock. Keys are in typed
+ * arrays: with a million of them an operation takes a third of the time, and a
+ * fifth of the memory, of a `Map` of objects.
  *
  * @module
  */
 import { checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock, type Timer } from "../clock.ts";
+import { IDLE, KeyRows, NONE, REMOVED, RUNNING, WAITING } from "./key_rows.ts";
 import { PlaceTimes } from "./place_times.ts";
 import { ReadyLists } from "./ready_lists.ts";
 import { TimerHeap } from "./timer_heap.ts";
@@ -24,9 +25,6 @@ const DEADLINES_PER_TURN = 5_000;
  */
 const MANY_INTERVALS = 10_000;
 const SWEEP_PAUSE_MS = 500;
-
-/** Place of a key that has none. */
-const NOWHERE = -1;
 
 /** Priority of a run; the lowest number is the most urgent. */
 export type Priority = 0 | 1 | 2;
@@ -101,9 +99,11 @@ const PLAIN_ADD: AddOptions = {};
  * Key taken from a queue, with the run that it was taken for. It is valid until
  * the run is done.
  */
-export interface QueueItem {
+export interface QueueItem<V = unknown> {
   /** Key of the object. */
   readonly key: string;
+  /** Value of the key, as {@linkcode SchedulingQueue.setValue} sets it. */
+  value: V | undefined;
   /** Priority of the run. */
   readonly priority: Priority;
   /** Cause with which the run was added: the most urgent one, or the first. */
@@ -114,6 +114,8 @@ export interface QueueItem {
   readonly events: number;
   /** Time when the key started to wait for the run, by the queue's clock. */
   readonly addedAt: number;
+  /** Number of adds for the next run since it was taken, also when it is done. */
+  readonly added: number;
   /** Whether the key was added again since it was taken. */
   readonly isDirty: boolean;
   /** Whether the key was removed since it was taken. */
@@ -122,68 +124,56 @@ export interface QueueItem {
   readonly rescheduleAt: number;
 }
 
-/** State of a key apart from its deadlines. */
-type State = "idle" | "waiting" | "running";
-
-/** Run that a key was added for. */
-class AddedRun {
-  priority: Priority = 0;
-  cause = 0;
-  detail: unknown = undefined;
-  events = 0;
-
-  add(priority: Priority, cause: number, detail: unknown): void {
-    if (this.events++ === 0 || priority < this.priority) {
-      this.priority = priority;
-      this.cause = cause;
-      this.detail = detail;
-    }
-  }
-}
-
-/**
- * Key with its run: the one that it was taken for, or else the next one. Each
- * object has an item for its interval by default: what few items need is apart.
- */
-class Item extends AddedRun implements QueueItem {
+/** Key that was taken, with a copy of its run. */
+class Taken<V> implements QueueItem<V> {
   readonly key: string;
-  state: State = "idle";
-  addedAt = 0;
-  isRemoved = false;
-  /** Next run of a taken key that was added again. */
-  again: AddedRun | undefined = undefined;
+  readonly row: number;
+  readonly priority: Priority;
+  readonly cause: number;
+  readonly detail: unknown;
+  readonly events: number;
+  readonly addedAt: number;
+  isDone = false;
+  readonly #rows: KeyRows;
 
-  // Deadlines. V8 changes the number of a field in place if it never was
-  // undefined, but allocates it apart: rare numbers are undefined at first.
-  timerAt = Infinity;
-  timerCause = 0;
-  planned: { readonly at: number; readonly cause: number } | undefined =
-    undefined;
-  heldUntil: number | undefined = undefined;
-  /** Place of the key if its timer is its interval. */
-  place = NOWHERE;
+  constructor(rows: KeyRows, row: number) {
+    this.#rows = rows;
+    this.row = row;
+    this.key = rows.key(row) as string;
+    this.priority = rows.priorities[row] as Priority;
+    this.cause = rows.causes[row] as number;
+    this.detail = rows.details[row];
+    this.events = rows.events[row] as number;
+    this.addedAt = rows.addedAt[row] as number;
+  }
 
-  // Position in the timer heap, and neighbours in the list of its priority.
-  heapIndex = -1;
-  previous: Item | undefined = undefined;
-  next: Item | undefined = undefined;
+  /** Whether the row is that of the key: it may be another's after the run. */
+  get isCurrent(): boolean {
+    return this.#rows.key(this.row) === this.key;
+  }
 
-  constructor(key: string) {
-    super();
-    this.key = key;
+  get value(): V | undefined {
+    return this.#rows.values[this.row] as V | undefined;
+  }
+
+  set value(value: V | undefined) {
+    this.#rows.values[this.row] = value;
+  }
+
+  get added(): number {
+    return this.isCurrent ? this.#rows.events[this.row] as number : 0;
   }
 
   get isDirty(): boolean {
-    return this.again !== undefined;
+    return this.added > 0;
+  }
+
+  get isRemoved(): boolean {
+    return this.#rows.states[this.row] === REMOVED;
   }
 
   get rescheduleAt(): number {
-    return this.planned?.at ?? Infinity;
-  }
-
-  dropRun(): void {
-    this.events = 0;
-    this.detail = undefined;
+    return this.#rows.plannedAt[this.row] as number;
   }
 }
 
@@ -205,7 +195,8 @@ class Item extends AddedRun implements QueueItem {
  *   freed immediately. If it is running, the run continues with
  *   {@linkcode QueueItem.isRemoved} set, and if the key is added again, its next
  *   run waits for the end of this one.
- * - A key that neither waits, runs nor has a deadline takes no memory. Keys with
+ * - A key that neither waits, runs nor has a deadline or value takes no memory.
+ *   Keys with
  *   places that wait for their first run, or only for their interval, take eight
  *   bytes; the first ones are taken by place, in turn with other keys of priority
  *   `resync`.
@@ -229,7 +220,7 @@ class Item extends AddedRun implements QueueItem {
  * if (queue.take() !== undefined) throw new Error("Unexpected run");
  * ```
  */
-export class SchedulingQueue {
+export class SchedulingQueue<V = unknown> {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
@@ -237,9 +228,9 @@ export class SchedulingQueue {
   readonly #times: PlaceTimes = new PlaceTimes();
   /** Time of the next sweep of the intervals. */
   #sweepDue = Infinity;
-  readonly #items: Map<string, Item> = new Map();
-  readonly #ready: ReadyLists<Item> = new ReadyLists();
-  readonly #deadlines: TimerHeap<Item> = new TimerHeap();
+  readonly #rows: KeyRows = new KeyRows();
+  readonly #ready: ReadyLists = new ReadyLists(this.#rows);
+  readonly #deadlines: TimerHeap = new TimerHeap(this.#rows);
   #timer: Timer | undefined;
   /** Due time of the clock's timer. */
   #timerDue = Infinity;
@@ -278,14 +269,38 @@ export class SchedulingQueue {
     return this.#deadlines.size + this.#times.delayed;
   }
 
-  /** Number of keys that wait, run or have a deadline, not only by their place. */
+  /** Number of keys that wait, run or have a deadline or value, by more than a place. */
   get size(): number {
-    return this.#items.size;
+    return this.#rows.size;
   }
 
   /** Whether any key waits for its first run by its place. */
   get hasFirst(): boolean {
     return this.#times.waiting > 0;
+  }
+
+  /** Value of a key; undefined if absent. */
+  valueOf(key: string): V | undefined {
+    const row = this.#rows.find(key);
+    return row < 0 ? undefined : this.#rows.values[row] as V | undefined;
+  }
+
+  /** Sets the value of a key, or removes it, without any effect on its runs. */
+  setValue(key: string, value: V | undefined): void {
+    const rows = this.#rows;
+    const row = value === undefined ? rows.find(key) : rows.findOrAdd(key);
+    if (row < 0) return;
+    rows.values[row] = value;
+    this.#forgetIdle(row);
+  }
+
+  /** Keys with a value, and their values. */
+  *values(): Generator<[key: string, value: V], void, undefined> {
+    const rows = this.#rows;
+    for (const row of rows.rows()) {
+      const value = rows.values[row] as V | undefined;
+      if (value !== undefined) yield [rows.key(row) as string, value];
+    }
   }
 
   /**
@@ -296,16 +311,15 @@ export class SchedulingQueue {
   add(
     key: string,
     options: AddOptions = PLAIN_ADD,
-    place: number = NOWHERE,
+    place: number = NONE,
   ): void {
     if (this.#closed) return;
-    const item = this.#itemOf(key);
+    const row = this.#rows.findOrAdd(key);
     if (place >= 0 && this.#times.isWaiting(place)) {
       this.#times.clear(place);
-      this.#addFirst(item);
+      this.#addRow(row, Priority.resync, this.#places?.first);
     }
-    const { priority = Priority.live, cause = 0, detail } = options;
-    this.#addItem(item, priority, cause, detail);
+    this.#addRow(row, options.priority ?? Priority.live, options);
   }
 
   /**
@@ -314,8 +328,7 @@ export class SchedulingQueue {
    */
   addFirst(key: string, place: number): void {
     if (this.#closed) return;
-    const isIdle = this.#items.size === 0 || !this.#items.has(key);
-    if (!isIdle || place < 0) {
+    if (place < 0 || this.#rows.find(key) >= 0) {
       this.add(key, this.#places?.first, place);
       return;
     }
@@ -330,60 +343,51 @@ export class SchedulingQueue {
     else this.#times.move(from, to, this.#clock.now());
   }
 
-  #itemOf(key: string): Item {
-    let item = this.#items.get(key);
-    if (item === undefined) {
-      item = new Item(key);
-      this.#items.set(key, item);
-    }
-    return item;
-  }
-
-  #addFirst(item: Item): void {
-    const { cause = 0, detail } = this.#places?.first ?? PLAIN_ADD;
-    this.#addItem(item, Priority.resync, cause, detail);
-  }
-
   /**
    * Adds a key at a later time, in milliseconds of the queue's clock. A timer of
    * the key that is due earlier stays. A key that runs at that time runs again.
    */
   addAt(key: string, at: number, options: AddOptions = PLAIN_ADD): void {
     if (this.#closed) return;
-    const item = this.#itemOf(key);
-    const { priority = Priority.timer, cause = 0, detail } = options;
-    if (item.state === "running") {
-      this.#addItem(item, priority, cause, detail);
-    } else if (at < item.timerAt) {
-      item.timerAt = at;
-      item.timerCause = cause;
-      this.#updateDeadline(item);
+    const rows = this.#rows;
+    const row = rows.findOrAdd(key);
+    if (this.#isTaken(row)) {
+      this.#addRow(row, options.priority ?? Priority.timer, options);
+    } else if (at < (rows.timerAt[row] as number)) {
+      rows.timerAt[row] = at;
+      rows.timerCauses[row] = options.cause ?? 0;
+      rows.places[row] = NONE;
+      this.#updateDeadline(row);
     }
   }
 
   /**
-   * Removes a key with its pending run and deadlines.
+   * Removes a key with its pending run, its deadlines and, unless it is running,
+   * its value.
    *
    * @param place Place of the key, if it has one.
    */
-  remove(key: string, place: number = NOWHERE): void {
+  remove(key: string, place: number = NONE): void {
     if (place >= 0) this.clearPlace(place);
-    const item = this.#items.get(key);
-    if (item === undefined) return this.#checkDrained();
-    if (item.state === "waiting") {
-      this.#ready.remove(item.priority, item);
-      this.#waiting--;
-      item.state = "idle";
-    }
-    item.isRemoved = true;
-    if (item.state === "idle") item.dropRun();
-    item.again = undefined;
-    item.place = NOWHERE;
-    item.timerAt = Infinity;
-    item.planned = item.heldUntil = undefined;
-    this.#updateDeadline(item);
-    this.#forgetIdle(item);
+    const row = this.#rows.find(key);
+    if (row >= 0) this.#removeRow(row);
     this.#checkDrained();
+  }
+
+  #removeRow(row: number): void {
+    const rows = this.#rows;
+    if (rows.states[row] === WAITING) {
+      this.#ready.remove(rows.priorities[row] as number, row);
+      this.#waiting--;
+      rows.states[row] = IDLE;
+    } else if (rows.states[row] === RUNNING) rows.states[row] = REMOVED;
+    if (rows.states[row] === IDLE) rows.values[row] = undefined;
+    rows.events[row] = rows.heldUntil[row] = 0;
+    rows.details[row] = undefined;
+    rows.places[row] = NONE;
+    rows.timerAt[row] = rows.plannedAt[row] = Infinity;
+    this.#updateDeadline(row);
+    this.#forgetIdle(row);
   }
 
   /** Drops what a key has at its place, and keeps its pending run and deadlines. */
@@ -399,50 +403,54 @@ export class SchedulingQueue {
     this.#times.reset();
     this.#sweepDue = Infinity;
     this.#setTimer();
-    for (const key of [...this.#items.keys()]) this.remove(key);
+    for (const row of this.#rows.rows()) this.#removeRow(row);
+    this.#checkDrained();
   }
 
   /** Takes the next key; undefined if none waits. */
-  take(): QueueItem | undefined {
+  take(): QueueItem<V> | undefined {
+    const rows = this.#rows;
     while (this.waiting > 0) {
-      const item = this.#ready.shift(this.hasFirst) ?? this.#takeFirst();
-      if (item === undefined) continue;
+      let row = this.#ready.shift(this.hasFirst);
+      if (row < 0) row = this.#takeFirst();
+      if (row < 0) continue;
       this.#waiting--;
       // A closed queue has no deadlines, so that it has nothing left once drained.
       if (this.#limiter !== undefined && !this.#closed) {
         const now = this.#clock.now();
-        const wait = this.#limiter.admit(item.key, now);
+        const wait = this.#limiter.admit(rows.key(row) as string, now);
         if (wait > 0) {
-          item.state = "idle";
-          item.heldUntil = now + wait;
-          this.#updateDeadline(item);
+          rows.states[row] = IDLE;
+          rows.heldUntil[row] = now + wait;
+          this.#updateDeadline(row);
           continue;
         }
       }
-      item.state = "running";
-      item.isRemoved = false;
+      const taken = new Taken<V>(rows, row);
+      rows.states[row] = RUNNING;
+      rows.events[row] = 0;
+      rows.details[row] = undefined;
       this.#running++;
-      return item;
+      return taken;
     }
     return undefined;
   }
 
-  /** Next key that waits by its place, as a waiting item; undefined if it is gone. */
-  #takeFirst(): Item | undefined {
+  /** Next key that waits by its place, as a waiting row; -1 if it is gone. */
+  #takeFirst(): number {
     const { place, since } = this.#times.take();
     const key = this.#places?.keyAt(place);
-    if (key === undefined) return undefined;
-    const isKnown = this.#items.has(key);
-    const item = this.#itemOf(key);
-    if (isKnown) {
-      this.#addFirst(item);
-      return undefined;
+    if (key === undefined) return NONE;
+    const rows = this.#rows;
+    if (rows.find(key) >= 0) {
+      this.add(key, this.#places?.first);
+      return NONE;
     }
-    const { cause = 0, detail } = this.#places?.first ?? PLAIN_ADD;
-    item.add(Priority.resync, cause, detail);
-    item.addedAt = since;
+    const row = rows.findOrAdd(key);
+    this.#noteRun(row, Priority.resync, this.#places?.first);
+    rows.addedAt[row] = since;
     this.#waiting++;
-    return item;
+    return row;
   }
 
   /**
@@ -451,21 +459,16 @@ export class SchedulingQueue {
    * @throws {RangeError} If the key is not taken.
    */
   done(taken: QueueItem): void {
-    const item = taken as Item;
-    if (item.state !== "running") {
+    const item = taken as Taken<V>;
+    if (item.isDone !== false || !item.isCurrent || !this.#isTaken(item.row)) {
       throw new RangeError(
         `Cannot end a run of ${item.key}: its key was not taken`,
       );
     }
+    item.isDone = true;
     this.#running--;
-    item.state = "idle";
-    item.dropRun();
-    const { again } = item;
-    if (again !== undefined) {
-      item.again = undefined;
-      Object.assign(item, again);
-    }
-    this.#wait(item);
+    this.#rows.states[item.row] = IDLE;
+    this.#wait(item.row);
     this.#checkDrained();
   }
 
@@ -480,16 +483,19 @@ export class SchedulingQueue {
     taken: QueueItem,
     at: number,
     options: AddOptions = PLAIN_ADD,
-    place: number = NOWHERE,
+    place: number = NONE,
   ): void {
     if (this.#closed) return;
-    const item = taken as Item;
-    item.timerAt = at;
-    item.timerCause = options.cause ?? 0;
+    const rows = this.#rows;
+    const { row } = taken as Taken<V>;
+    rows.timerAt[row] = at;
+    rows.timerCauses[row] = options.cause ?? 0;
     if (place >= 0) this.#times.clear(place);
-    item.place = options === this.#places?.interval ? place : NOWHERE;
-    // Until then no deadline is needed: the item is running.
-    if (item.place < 0) this.#updateDeadline(item);
+    rows.places[row] = options === this.#places?.interval ? place : NONE;
+    // An interval needs no deadline if the run ends without anything else.
+    const isAlone = (rows.places[row] as number) >= 0 &&
+      (rows.heapIndex[row] as number) < 0;
+    if (!isAlone) this.#updateDeadline(row);
   }
 
   /**
@@ -503,10 +509,10 @@ export class SchedulingQueue {
     options: AddOptions = PLAIN_ADD,
   ): void {
     if (this.#closed) return;
-    const item = taken as Item;
-    const { cause = 0 } = options;
-    item.planned = at === Infinity ? undefined : { at, cause };
-    this.#updateDeadline(item);
+    const { row } = taken as Taken<V>;
+    this.#rows.plannedAt[row] = at;
+    this.#rows.plannedCauses[row] = options.cause ?? 0;
+    this.#updateDeadline(row);
   }
 
   /**
@@ -515,18 +521,20 @@ export class SchedulingQueue {
    */
   hold(taken: QueueItem, until: number): void {
     if (this.#closed) return;
-    const item = taken as Item;
-    item.heldUntil = until > 0 ? until : undefined;
-    this.#updateDeadline(item);
+    const { row } = taken as Taken<V>;
+    this.#rows.heldUntil[row] = Math.max(until, 0);
+    this.#updateDeadline(row);
   }
 
   /** Ends a hold early, unless it is over or was replaced. */
   release(taken: QueueItem, until: number): void {
-    const item = taken as Item;
-    if (item.heldUntil !== until) return;
-    item.heldUntil = undefined;
-    this.#updateDeadline(item);
-    if (item.state === "idle") this.#wait(item);
+    const item = taken as Taken<V>;
+    const { row } = item;
+    const rows = this.#rows;
+    if (!item.isCurrent || rows.heldUntil[row] !== until) return;
+    rows.heldUntil[row] = 0;
+    this.#updateDeadline(row);
+    if (rows.states[row] === IDLE) this.#wait(row);
   }
 
   /**
@@ -540,12 +548,13 @@ export class SchedulingQueue {
     this.#times.takeDue(Infinity, Infinity);
     this.#sweepDue = Infinity;
     this.#setTimer();
-    for (let item; (item = this.#deadlines.first) !== undefined;) {
-      item.timerAt = Infinity;
-      item.planned = item.heldUntil = undefined;
-      this.#updateDeadline(item);
+    const rows = this.#rows;
+    for (let row; (row = this.#deadlines.first) >= 0;) {
+      rows.timerAt[row] = rows.plannedAt[row] = Infinity;
+      rows.heldUntil[row] = 0;
+      this.#updateDeadline(row);
       // A held key was added before the close: it is not lost.
-      if (item.state === "idle") this.#wait(item);
+      if (rows.states[row] === IDLE) this.#wait(row);
     }
     return new Promise((resolve) => {
       this.#drained.push(resolve);
@@ -553,58 +562,83 @@ export class SchedulingQueue {
     });
   }
 
-  #addItem(
-    item: Item,
+  #isTaken(row: number): boolean {
+    return (this.#rows.states[row] as number) >= RUNNING;
+  }
+
+  /** Notes an add for the next run; the most urgent one counts, or the first. */
+  #noteRun(
+    row: number,
     priority: Priority,
-    cause: number,
-    detail: unknown,
+    { cause = 0, detail }: AddOptions = PLAIN_ADD,
   ): void {
-    if (item.state === "running") {
-      item.again ??= new AddedRun();
-      item.again.add(priority, cause, detail);
-      return;
-    }
-    const before = item.priority;
-    item.add(priority, cause, detail);
-    if (item.state === "idle") this.#wait(item);
-    else if (priority < before) {
-      this.#ready.remove(before, item);
-      this.#ready.push(priority, item);
+    const rows = this.#rows;
+    const events = rows.events[row] as number;
+    rows.events[row] = events + 1;
+    if (events > 0 && priority >= (rows.priorities[row] as number)) return;
+    rows.priorities[row] = priority;
+    rows.causes[row] = cause;
+    rows.details[row] = detail;
+  }
+
+  #addRow(
+    row: number,
+    priority: Priority,
+    options: AddOptions | undefined,
+  ): void {
+    const rows = this.#rows;
+    const before = rows.priorities[row] as number;
+    this.#noteRun(row, priority, options);
+    if (rows.states[row] === IDLE) this.#wait(row);
+    else if (rows.states[row] === WAITING && priority < before) {
+      this.#ready.remove(before, row);
+      this.#ready.push(priority, row);
     }
   }
 
-  /** Moves an idle item to the waiting keys if it was added and is not held. */
-  #wait(item: Item): void {
-    if (item.events === 0) {
-      this.#forgetIdle(item);
+  /** Lets an idle key wait if it was added and is not held. */
+  #wait(row: number): void {
+    const rows = this.#rows;
+    if (rows.events[row] === 0) {
+      this.#forgetIdle(row);
       return;
     }
-    if (item.place >= 0) this.#updateDeadline(item);
+    if ((rows.places[row] as number) >= 0) this.#updateDeadline(row);
     const now = this.#clock.now();
-    if ((item.heldUntil ?? 0) > now) return;
-    item.state = "waiting";
-    item.addedAt = now;
-    this.#ready.push(item.priority, item);
-    if (this.#waiting++ === 0) this.#onReady();
+    if ((rows.heldUntil[row] as number) > now) return;
+    rows.states[row] = WAITING;
+    rows.addedAt[row] = now;
+    this.#ready.push(rows.priorities[row] as number, row);
+    if (this.#waiting++ === 0 && !this.hasFirst) this.#onReady();
   }
 
-  /** Deletes an idle item that has no deadline but an interval at its place. */
-  #forgetIdle(item: Item): void {
-    if (item.state !== "idle" || item.events > 0) return;
-    if (item.place >= 0 && item.timerAt < Infinity && !this.#closed) {
-      if (item.planned === undefined && item.heldUntil === undefined) {
-        this.#times.delay(item.place, item.timerAt);
-        if (item.timerAt < this.#sweepDue) this.#sweepDue = item.timerAt;
-        item.timerAt = Infinity;
+  /** Frees the row of an idle key that has nothing but an interval at its place. */
+  #forgetIdle(row: number): void {
+    const rows = this.#rows;
+    if (rows.states[row] !== IDLE || (rows.events[row] as number) > 0) return;
+    const place = rows.places[row] as number;
+    const due = rows.timerAt[row] as number;
+    if (place >= 0 && due < Infinity && !this.#closed) {
+      if (rows.plannedAt[row] === Infinity && rows.heldUntil[row] === 0) {
+        rows.timerAt[row] = Infinity;
+        this.#times.delay(place, due);
+        if (due < this.#sweepDue) this.#sweepDue = due;
       }
-      this.#updateDeadline(item);
+      this.#updateDeadline(row);
     }
-    if (item.heapIndex < 0) this.#items.delete(item.key);
+    if ((rows.heapIndex[row] as number) < 0 && rows.values[row] === undefined) {
+      rows.remove(row);
+    }
   }
 
-  #updateDeadline(item: Item): void {
-    const { timerAt, rescheduleAt, heldUntil = Infinity } = item;
-    this.#deadlines.set(item, Math.min(timerAt, rescheduleAt, heldUntil));
+  #updateDeadline(row: number): void {
+    const { timerAt, plannedAt, heldUntil } = this.#rows;
+    const due = Math.min(
+      timerAt[row] as number,
+      plannedAt[row] as number,
+      (heldUntil[row] as number) || Infinity,
+    );
+    this.#deadlines.set(row, due);
     this.#setTimer();
   }
 
@@ -632,9 +666,8 @@ export class SchedulingQueue {
     this.#timerDue = -Infinity;
     const now = this.#clock.now();
     for (let count = 0; count < DEADLINES_PER_TURN; count++) {
-      const item = this.#deadlines.first;
-      if (item === undefined || this.#deadlines.firstDue > now) break;
-      this.#meetDeadlines(item, now);
+      if (this.#deadlines.firstDue > now) break;
+      this.#meetDeadlines(this.#deadlines.first, now);
     }
     if (this.#sweepDue <= now) this.#sweep(now);
     this.#timerDue = Infinity;
@@ -647,8 +680,8 @@ export class SchedulingQueue {
     for (const place of due) {
       const key = this.#places?.keyAt(place);
       if (key === undefined) continue;
-      const { cause = 0, detail } = this.#places?.interval ?? PLAIN_ADD;
-      this.#addItem(this.#itemOf(key), Priority.timer, cause, detail);
+      const row = this.#rows.findOrAdd(key);
+      this.#addRow(row, Priority.timer, this.#places?.interval);
     }
     const { earliest, delayed } = this.#times;
     const pause = delayed > MANY_INTERVALS && due.length < DEADLINES_PER_TURN
@@ -657,18 +690,19 @@ export class SchedulingQueue {
     this.#sweepDue = Math.max(earliest, now + pause);
   }
 
-  #meetDeadlines(item: Item, now: number): void {
-    const { planned, timerAt, heldUntil = Infinity } = item;
-    const isRescheduled = planned !== undefined && planned.at <= now;
-    const isTimer = timerAt <= now;
-    if (isRescheduled) item.planned = undefined;
-    if (isTimer) item.timerAt = Infinity;
-    if (heldUntil <= now) item.heldUntil = undefined;
-    this.#updateDeadline(item);
-    if (isRescheduled || isTimer) {
-      const cause = isRescheduled ? planned.cause : item.timerCause;
-      this.#addItem(item, Priority.timer, cause, undefined);
-    } else if (item.state === "idle") this.#wait(item);
+  #meetDeadlines(row: number, now: number): void {
+    const rows = this.#rows;
+    const isRescheduled = (rows.plannedAt[row] as number) <= now;
+    const isTimer = (rows.timerAt[row] as number) <= now;
+    const cause = isRescheduled
+      ? rows.plannedCauses[row]
+      : rows.timerCauses[row];
+    if (isRescheduled) rows.plannedAt[row] = Infinity;
+    if (isTimer) rows.timerAt[row] = Infinity;
+    if ((rows.heldUntil[row] as number) <= now) rows.heldUntil[row] = 0;
+    this.#updateDeadline(row);
+    if (isRescheduled || isTimer) this.#addRow(row, Priority.timer, { cause });
+    else if (rows.states[row] === IDLE) this.#wait(row);
   }
 
   #checkDrained(): void {

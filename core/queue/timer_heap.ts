@@ -1,57 +1,61 @@
-/** Element of a heap that stores its own position. */
-export interface HeapNode {
-  /** Position in the heap; -1 if the node is not in it. Set by the heap. */
-  heapIndex: number;
-}
+import { type KeyRows, NONE } from "./key_rows.ts";
 
 /**
- * Binary heap of nodes by due time. As each node knows its position, it can be
- * moved or removed in logarithmic time: cancelled nodes do not stay behind.
+ * Binary heap of rows by due time. As each row knows its position, it can be moved
+ * or removed in logarithmic time: cancelled deadlines do not stay behind.
  */
-export class TimerHeap<N extends HeapNode> {
-  /** Nodes in heap order, the earliest first. */
-  readonly #nodes: N[] = [];
-  /** Due times of the nodes, in the same order. */
+export class TimerHeap {
+  readonly #table: Pick<KeyRows, "heapIndex">;
+  /** Rows in heap order, the earliest first. */
+  readonly #rows: number[] = [];
+  /** Due times of the rows, in the same order. */
   readonly #dues: number[] = [];
 
+  /** @param table Table with the positions of its rows. */
+  constructor(table: Pick<KeyRows, "heapIndex">) {
+    this.#table = table;
+  }
+
   get size(): number {
-    return this.#nodes.length;
+    return this.#rows.length;
   }
 
-  get first(): N | undefined {
-    return this.#nodes[0];
+  /** Row that is due first; -1 if there is none. */
+  get first(): number {
+    return this.#rows[0] ?? NONE;
   }
 
-  /** Due time of the first node; infinite if the heap is empty. */
+  /** Due time of the first row; infinite if the heap is empty. */
   get firstDue(): number {
     return this.#dues[0] ?? Infinity;
   }
 
-  /** Sets the due time of a node; an infinite time removes it. */
-  set(node: N, due: number): void {
-    const position = node.heapIndex;
+  /** Sets the due time of a row; an infinite time removes it. */
+  set(row: number, due: number): void {
+    const position = this.#table.heapIndex[row] as number;
     if (due === Infinity) {
       if (position >= 0) this.#remove(position);
     } else if (position < 0) {
-      this.#nodes.push(node);
+      this.#rows.push(row);
       this.#dues.push(due);
-      this.#rise(node, due, this.#nodes.length - 1);
+      this.#rise(row, due, this.#rows.length - 1);
     } else if (due <= (this.#dues[position] as number)) {
-      this.#rise(node, due, position);
-    } else this.#descend(node, due, position);
+      this.#rise(row, due, position);
+    } else this.#descend(row, due, position);
   }
 
   #remove(position: number): void {
-    (this.#nodes[position] as N).heapIndex = -1;
-    const node = this.#nodes.pop() as N;
+    const { heapIndex } = this.#table;
+    heapIndex[this.#rows[position] as number] = NONE;
+    const row = this.#rows.pop() as number;
     const due = this.#dues.pop() as number;
-    if (position === this.#nodes.length) return;
-    this.#rise(node, due, position);
-    if (node.heapIndex === position) this.#descend(node, due, position);
+    if (position === this.#rows.length) return;
+    this.#rise(row, due, position);
+    if (heapIndex[row] === position) this.#descend(row, due, position);
   }
 
-  /** Moves a node up from a position until the heap is ordered. */
-  #rise(node: N, due: number, from: number): void {
+  /** Moves a row up from a position until the heap is ordered. */
+  #rise(row: number, due: number, from: number): void {
     let position = from;
     while (position > 0) {
       const parent = (position - 1) >> 1;
@@ -59,11 +63,11 @@ export class TimerHeap<N extends HeapNode> {
       this.#move(parent, position);
       position = parent;
     }
-    this.#place(node, due, position);
+    this.#place(row, due, position);
   }
 
-  /** Moves a node down from a position until the heap is ordered. */
-  #descend(node: N, due: number, from: number): void {
+  /** Moves a row down from a position until the heap is ordered. */
+  #descend(row: number, due: number, from: number): void {
     const dues = this.#dues;
     let position = from;
     for (;;) {
@@ -74,16 +78,16 @@ export class TimerHeap<N extends HeapNode> {
       this.#move(child, position);
       position = child;
     }
-    this.#place(node, due, position);
+    this.#place(row, due, position);
   }
 
   #move(from: number, to: number): void {
-    this.#place(this.#nodes[from] as N, this.#dues[from] as number, to);
+    this.#place(this.#rows[from] as number, this.#dues[from] as number, to);
   }
 
-  #place(node: N, due: number, position: number): void {
-    this.#nodes[position] = node;
+  #place(row: number, due: number, position: number): void {
+    this.#rows[position] = row;
     this.#dues[position] = due;
-    node.heapIndex = position;
+    this.#table.heapIndex[row] = position;
   }
 }

@@ -55,7 +55,6 @@ import {
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
 import type { SourceGroup } from "../source_group.ts";
-import { SlotMap } from "../../slot_map.ts";
 import type { EventHandler } from "../watch_group.ts";
 
 export interface EventProcessorDeps<P extends KubernetesObject> {
@@ -102,6 +101,14 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
   "object" | "finalStateUnknown"
 >;
 
+/** What is kept of an object in the row of the queue, while it is not idle. */
+interface Active<P extends KubernetesObject> {
+  /** State of the object between its runs. */
+  readonly state: RunState;
+  /** Run in progress; undefined if there is none. */
+  readonly run: Run<P> | undefined;
+}
+
 /** Maximum number of deletions, the latest, that a paused processor keeps. */
 const MAX_PAUSED_DELETIONS = 1_000;
 
@@ -141,10 +148,7 @@ export class EventProcessor<P extends KubernetesObject>
   implements EventHandler<P> {
   readonly #deps: EventProcessorDeps<P>;
   readonly #log: Logger;
-  readonly #queue: SchedulingQueue;
-  /** States of the objects that differ from {@linkcode FRESH}. */
-  readonly #states: Map<string, RunState> = new Map();
-  readonly #runs: SlotMap<string, Run<P>> = new SlotMap();
+  readonly #queue: SchedulingQueue<Active<P>>;
   /** Deleted primaries by key, oldest first; several if one was recreated. */
   readonly #deleted: Map<string, DeletedPrimary<P>[]> = new Map();
   readonly #relevance: DefaultFilterOptions;
@@ -213,7 +217,8 @@ export class EventProcessor<P extends KubernetesObject>
       settings.maxInterval,
       LONGEST_SPREAD_MS,
     );
-    for (const key of only === undefined ? this.#states.keys() : [only]) {
+    const all = only === undefined ? this.#queue.values() : [[only] as const];
+    for (const [key] of [...all]) {
       const { failures, ruledOut } = this.stateOf(key);
       if (failures === 0 || ruledOut || !this.#isKnown(key)) continue;
       this.#queue.addAt(key, clock.now() + this.#random() * spread, RETRY);
@@ -284,13 +289,13 @@ export class EventProcessor<P extends KubernetesObject>
     const { key, header } = event;
     if (!this.#owns(key)) return;
     const deleting = header.deletionTimestamp !== undefined;
-    switch (decideEvent(this.stateOf(key), { deleting })) {
+    const { state = FRESH, run } = this.#queue.valueOf(key) ?? {};
+    switch (decideEvent(state, { deleting })) {
       case "ignore":
         return;
       case "runAfresh":
-        this.#states.delete(key);
+        this.#setState(key, FRESH, run);
     }
-    const run = this.#runs.get(key);
     if (
       deleting && run?.step === "reconcile" && !this.#deps.settings.allEvents
     ) {
@@ -305,7 +310,7 @@ export class EventProcessor<P extends KubernetesObject>
   ): void {
     const { key } = event;
     if (place >= 0) this.#queue.clearPlace(place);
-    const run = this.#runs.get(key);
+    const run = this.#queue.valueOf(key)?.run;
     // A run for the deletion of an earlier object goes on.
     if (run?.deleted === false) run.abort("deletion");
     const isOurs = this.#owns(key);
@@ -338,8 +343,8 @@ export class EventProcessor<P extends KubernetesObject>
       : known;
     if (isFirst) this.#queue.addFirst(key, place);
     else this.#queue.add(key, options, place);
-    if (this.#runs.size > 0) {
-      this.#runs.get(key)?.interrupt(addedCause(options));
+    if (this.#queue.running > 0) {
+      this.#queue.valueOf(key)?.run?.interrupt(addedCause(options));
     }
   }
 
@@ -424,7 +429,7 @@ export class EventProcessor<P extends KubernetesObject>
   // Begin: a taken key becomes a run.
 
   /** Creates the run of a queue item, unless its object is deleted or about to be. */
-  #begin(item: QueueItem): Run<P> | undefined {
+  #begin(item: QueueItem<Active<P>>): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
     const deleted = this.#deleted.get(key)?.[0];
@@ -437,15 +442,16 @@ export class EventProcessor<P extends KubernetesObject>
         ? { metadata: parseKey(key) } as P
         : undefined);
     if (primary === undefined || !this.#owns(key)) {
-      this.#states.delete(key);
+      item.value = undefined;
       return undefined;
     }
-    if (isLeaving(this.stateOf(key), primary)) return undefined;
-    const { attempt, retryAt } = this.stateOf(key);
+    const { state = FRESH } = item.value ?? {};
+    if (isLeaving(state, primary)) return undefined;
+    const { attempt, retryAt } = state;
     const now = clock.now();
     const last = now >= retryAt && attempt >= settings.retry.maxAttempts;
     // This run replaces a planned retry.
-    if (this.#states.has(key)) this.#queue.setTimer(item, Infinity);
+    if (state !== FRESH) this.#queue.setTimer(item, Infinity);
     return new Run({
       key,
       primary,
@@ -463,9 +469,9 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Execute: the dispatcher calls the reconciler.
 
-  #execute(item: QueueItem, run: Run<P>): void {
+  #execute(item: QueueItem<Active<P>>, run: Run<P>): void {
     const { settings, clock, dispatcher } = this.#deps;
-    this.#runs.set(run.key, run);
+    item.value = { state: item.value?.state ?? FRESH, run };
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
     for (const observer of this.#deps.observers) {
       try {
@@ -482,9 +488,14 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Settle: the result decides what follows.
 
-  #settle(item: QueueItem, run: Run<P>, result: RunResult): void {
+  #settle(
+    item: QueueItem<Active<P>>,
+    run: Run<P>,
+    result: RunResult,
+  ): void {
     run.ended();
-    this.#runs.delete(run.key);
+    const state = item.value?.state ?? FRESH;
+    item.value = activeOf(state, undefined);
     const plan = this.#plan(item, run, result);
     for (const observer of this.#deps.observers) {
       try {
@@ -497,7 +508,11 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   /** Plans the next run of an object, unless the object was deleted. */
-  #plan(item: QueueItem, run: Run<P>, { end }: RunResult): RunPlan | undefined {
+  #plan(
+    item: QueueItem<Active<P>>,
+    run: Run<P>,
+    { end }: RunResult,
+  ): RunPlan | undefined {
     const { settings, clock } = this.#deps;
     const { key } = run;
     if (item.isRemoved) return undefined;
@@ -509,7 +524,7 @@ export class EventProcessor<P extends KubernetesObject>
       return undefined;
     }
     const now = clock.now();
-    const plan = decideAfterRun(this.stateOf(key), end, {
+    const plan = decideAfterRun(item.value?.state ?? FRESH, end, {
       now,
       startedAt: run.startedAt,
       eventWaiting: item.isDirty,
@@ -521,8 +536,7 @@ export class EventProcessor<P extends KubernetesObject>
       this.#deletionReconciled(item, key);
       return plan;
     }
-    if (plan.state === FRESH) this.#states.delete(key);
-    else this.#states.set(key, plan.state);
+    item.value = activeOf(plan.state, undefined);
     this.#queue.setTimer(
       item,
       plan.timerAt,
@@ -553,16 +567,16 @@ export class EventProcessor<P extends KubernetesObject>
       Math.min(duration / 10, LONGEST_COLLECTION_MS);
     this.#queue.hold(item, until);
     for (let quiet = 0; quiet < QUIET_TURNS && clock.now() < until;) {
-      const { events } = item;
+      const { added } = item;
       await nextTurn();
-      quiet = item.events === events ? quiet + 1 : 0;
+      quiet = item.added === added ? quiet + 1 : 0;
     }
     this.#queue.release(item, until);
   }
 
   /** Removes the state of a deleted object; a new one may have its key. */
-  #deletionReconciled(item: QueueItem, key: string): void {
-    this.#states.delete(key);
+  #deletionReconciled(item: QueueItem<Active<P>>, key: string): void {
+    item.value = undefined;
     const waiting = this.#deleted.get(key);
     waiting?.shift();
     const isLast = waiting === undefined || waiting.length === 0;
@@ -596,14 +610,20 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#queue.delayed;
   }
 
-  /** Runs in progress, by their keys. */
-  get runs(): Pick<SlotMap<string, Run<P>>, "get" | "keys"> {
-    return this.#runs;
+  /** Run of an object that is in progress; undefined if there is none. */
+  runOf(key: string): Run<P> | undefined {
+    return this.#queue.valueOf(key)?.run;
+  }
+
+  /** Runs in progress. */
+  get runs(): readonly Run<P>[] {
+    if (this.#queue.running === 0) return [];
+    return [...this.#queue.values()].flatMap(([, { run }]) => run ?? []);
   }
 
   /** Number of runs in progress. */
   get running(): number {
-    return this.#runs.size;
+    return this.#queue.running;
   }
 
   /** Number of failing objects, and the time since the oldest failure in ms. */
@@ -615,7 +635,7 @@ export class EventProcessor<P extends KubernetesObject>
     let failing = 0;
     let exhausted = 0;
     let since = Infinity;
-    for (const state of this.#states.values()) {
+    for (const [, { state }] of this.#queue.values()) {
       if (state.failures > 0) failing++;
       if (state.exhausted) exhausted++;
       since = Math.min(since, state.failingSince);
@@ -626,7 +646,11 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** State of an object between its runs. */
   stateOf(key: string): RunState {
-    return this.#states.get(key) ?? FRESH;
+    return this.#queue.valueOf(key)?.state ?? FRESH;
+  }
+
+  #setState(key: string, state: RunState, run: Run<P> | undefined): void {
+    this.#queue.setValue(key, activeOf(state, run));
   }
 
   /**
@@ -635,8 +659,11 @@ export class EventProcessor<P extends KubernetesObject>
    * @param place Place of the object in the cache; -1 if nothing is kept there.
    */
   forget(key: string, cause: AbortCause = "deletion", place = -1): void {
-    this.#runs.get(key)?.abort(cause);
-    this.#states.delete(key);
+    const run = this.runOf(key);
+    if (run !== undefined) {
+      run.abort(cause);
+      this.#setState(key, FRESH, run);
+    }
     this.#deleted.delete(key);
     this.#queue.remove(key, place);
   }
@@ -653,9 +680,7 @@ export class EventProcessor<P extends KubernetesObject>
         if (!this.#owns(key)) this.forget(key, "shard", primaries.placeOf(key));
       }
     }
-    await this.#until(() =>
-      [...this.#runs.keys()].every((key) => this.#owns(key))
-    );
+    await this.#until(() => this.runs.every(({ key }) => this.#owns(key)));
   }
 
   /** Starts waiting runs; after a pause every primary runs again. */
@@ -676,18 +701,19 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** Aborts all runs. */
   abortAll(cause: AbortCause): void {
-    for (const run of this.#runs.values()) run.abort(cause);
+    for (const run of this.runs) run.abort(cause);
   }
 
   /** Waits until no run is in progress. */
   whenIdle(): Promise<void> {
-    return this.#until(() => this.#runs.size === 0);
+    return this.#until(() => this.running === 0);
   }
 
   /** Removes all state; a run that does not end keeps its key occupied. */
   clear(): void {
+    const { runs } = this;
     this.#queue.clear();
-    this.#states.clear();
+    for (const run of runs) this.#setState(run.key, FRESH, run);
     this.#deleted.clear();
   }
 
@@ -712,4 +738,12 @@ export class EventProcessor<P extends KubernetesObject>
 
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });
+}
+
+/** Record of an object; undefined if there is nothing to keep. */
+function activeOf<P extends KubernetesObject>(
+  state: RunState,
+  run: Run<P> | undefined,
+): Active<P> | undefined {
+  return state === FRESH && run === undefined ? undefined : { state, run };
 }

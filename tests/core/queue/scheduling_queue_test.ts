@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import {
   Priority,
@@ -329,27 +330,24 @@ test("SchedulingQueue rejects ending a run twice", () => {
   assert.throws(() => queue.done(item), RangeError);
 });
 
-test("SchedulingQueue keeps no details of runs that are over or removed", () => {
+test("SchedulingQueue keeps no details of runs that were taken or removed", () => {
   const queue = new SchedulingQueue({ clock: new VirtualClock() });
-  const details = (item: QueueItem) => [
-    item.detail,
-    Reflect.get(item, "nextDetail"),
-  ];
-  queue.add("a", { detail: "first" });
-  const item = take(queue);
-  assert.deepEqual(details(item), ["first", undefined]);
-  // A deadline keeps the key.
-  queue.setTimer(item, 60_000);
-  queue.add("a", { detail: "second" });
-  queue.done(item);
-  queue.remove("a");
-  assert.deepEqual(details(item), [undefined, undefined]);
-  queue.add("b", { detail: "third" });
-  const other = take(queue);
-  queue.setTimer(other, 60_000);
-  queue.done(other);
-  assert.equal(queue.delayed, 1);
-  assert.deepEqual(details(other), [undefined, undefined]);
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 300; i++) {
+    queue.add(`${i}`, { detail: new Array(250_000).fill(i) });
+    if (i % 2 === 0) {
+      queue.remove(`${i}`);
+      continue;
+    }
+    const item = take(queue);
+    assert.equal((item.detail as number[])[0], i);
+    // A deadline keeps the key.
+    queue.setTimer(item, 60_000);
+    queue.done(item);
+  }
+  assert.equal(queue.delayed, 150);
+  const mebibytes = (process.memoryUsage().heapUsed - before) / 2 ** 20;
+  assert.ok(mebibytes < 250, `${mebibytes} MiB of 572 MiB are still held`);
 });
 
 test("SchedulingQueue handles many deadlines in turns, with one timer", () => {
@@ -620,4 +618,25 @@ test("SchedulingQueue ends many intervals within half a second, a few thousand a
     assert.ok(ended >= due, `${ended} of ${due}`);
   }
   assert.equal(ended, count);
+});
+
+test("SchedulingQueue keeps the value of a key until it is unset or the key removed", () => {
+  const queue = new SchedulingQueue<number>({ clock: new VirtualClock() });
+  queue.setValue("idle", undefined);
+  assert.equal(queue.size, 0);
+  queue.setValue("idle", 1);
+  queue.add("run");
+  const item = queue.take() as QueueItem<number>;
+  item.value = 2;
+  assert.equal(queue.valueOf("run"), 2);
+  queue.remove("run");
+  assert.deepEqual([...queue.values()], [["idle", 1], ["run", 2]]);
+  queue.done(item);
+  assert.deepEqual([queue.valueOf("run"), queue.size], [2, 2]);
+  queue.setValue("run", undefined);
+  assert.deepEqual([queue.valueOf("run"), queue.size], [undefined, 1]);
+  queue.add("idle");
+  assert.equal(queue.valueOf("idle"), 1);
+  queue.remove("idle");
+  assert.deepEqual([queue.valueOf("idle"), queue.size], [undefined, 0]);
 });
