@@ -167,10 +167,13 @@ export {
   type Counter,
   type Gauge,
   type Histogram,
+  type MetricLabels,
   type MetricOptions,
   type Metrics,
   noMetrics,
+  type Observation,
 } from "./metrics.ts";
+export type { LeaseHealth } from "./operator/coordination.ts";
 export type { OperatorHandle } from "./operator/development.ts";
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
