@@ -49,6 +49,7 @@ export type { RecordedRun } from "./controller/run/run_observers.ts";
 export { defineKind } from "./crd/define_kind.ts";
 export type { DefinedKind, KindDefinition } from "./crd/kind_definition.ts";
 export type { OperatorHandle } from "./client/host.ts";
+export type { LeaseHealth } from "./operator/coordination.ts";
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
 export * from "./operator/operator.ts";

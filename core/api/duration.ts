@@ -1,25 +1,29 @@
 /**
  * A duration: a number of milliseconds, or a text of numbers and units such as
- * `"250ms"`, `"10s"`, `"5m"`, `"1.5h"` or `"1h30m"`. A text from a field of an
+ * `"250ms"`, `"10s"`, `"5m"`, `"1.5h"`, `"1h30m"` or `"7d"`. A day has 24 hours.
+ * A text from a field of an
  * object is converted by {@linkcode milliseconds}.
  */
 export type Duration =
   | number
-  | `${number}${"ms" | "s" | "m" | "h"}`
+  | `${number}${"ms" | "s" | "m" | "h" | "d"}`
   | `${number}m${number}${"ms" | "s"}`
   | `${number}s${number}ms`
   | `${number}h${number}${"m" | "s"}`
-  | `${number}h${number}m${number}s`;
+  | `${number}h${number}m${number}s`
+  | `${number}d${number}${"h" | "m"}`
+  | `${number}d${number}h${number}m`;
 
 const MILLISECONDS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
   m: 60_000,
   h: 3_600_000,
+  d: 86_400_000,
 };
 
-const TEXT = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
-const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
+const TEXT = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
 export function isDuration(value: unknown): boolean {
   if (typeof value === "number") return value >= 0 && value < Infinity;
@@ -56,7 +60,7 @@ export function milliseconds(
   const text = String(duration);
   if (!isDuration(text)) {
     throw new SyntaxError(
-      `Cannot read "${name}": a duration is milliseconds as a number, or text like "250ms", "10s", "5m", "1h30m": received ${
+      `Cannot read "${name}": a duration is milliseconds as a number, or text like "250ms", "10s", "5m", "1h30m", "7d": received ${
         JSON.stringify(text.slice(0, 64))
       }`,
     );

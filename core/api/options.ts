@@ -39,7 +39,7 @@ const DESCRIPTIONS = {
   port: "a whole number from 0 to 65535",
   bytes: 'a number of bytes, or text like "96MiB", "1Gi", "500M"',
   duration:
-    'a duration: zero or more milliseconds, or text like "250ms", "10s", "5m", "1h30m"',
+    'a duration: zero or more milliseconds, or text like "250ms", "10s", "5m", "1h30m", "7d"',
 } as const;
 
 /** Type of the value of an option. */

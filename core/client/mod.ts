@@ -151,9 +151,11 @@ export {
   type Counter,
   type Gauge,
   type Histogram,
+  type MetricLabels,
   type MetricOptions,
   type Metrics,
   noMetrics,
+  type Observation,
 } from "../metrics.ts";
 export {
   applyJsonPatch,

@@ -15,10 +15,22 @@ test("milliseconds accepts numbers and duration strings", () => {
   assert.equal(milliseconds("5m"), 300_000);
   assert.equal(milliseconds("1h"), 3_600_000);
   assert.equal(milliseconds("1h30m"), 5_400_000);
+  assert.equal(milliseconds("7d"), 604_800_000);
+  assert.equal(milliseconds("1d12h"), 129_600_000);
+  assert.equal(milliseconds("0.5d"), 43_200_000);
 });
 
 test("Duration accepts numbers with units only; milliseconds takes any text", () => {
-  const good: Duration[] = [5, "250ms", "1.5h", "1h30m", "1m30s", "1h2m3s"];
+  const good: Duration[] = [
+    5,
+    "250ms",
+    "1.5h",
+    "1h30m",
+    "1m30s",
+    "1h2m3s",
+    "7d",
+    "1d2h3m",
+  ];
   // @ts-expect-error: there is no such unit
   const parsecs: Duration = "10 parsecs";
   // @ts-expect-error: a unit is needed
@@ -33,7 +45,7 @@ test("Duration accepts numbers with units only; milliseconds takes any text", ()
 
 test("milliseconds rejects an invalid duration and names the valid forms", () => {
   for (
-    const text of ["", "10", "s", "-1s", "1 s", "1d", "1s ", "9".repeat(99)]
+    const text of ["", "10", "s", "-1s", "1 s", "1w", "1s ", "9".repeat(99)]
   ) {
     assert.throws(
       () => milliseconds(text, "retry.initial"),

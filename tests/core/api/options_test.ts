@@ -59,7 +59,7 @@ const RULES: readonly (readonly [
   ["duration", [0, "10s"], [
     [-1, "zero or more milliseconds"],
     [Infinity, "received Infinity"],
-    ["soon", 'like "250ms", "10s", "5m", "1h30m": received "soon"'],
+    ["soon", 'like "250ms", "10s", "5m", "1h30m", "7d": received "soon"'],
     [{}, "a duration: zero or more milliseconds"],
   ]],
   [["a", "b"], ["a", "b"], [["c", 'one of a, b: received "c"']]],
