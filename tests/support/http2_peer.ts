@@ -25,6 +25,8 @@ import {
 /** Addresses of the server. */
 export interface Http2Peer {
   readonly port: number;
+  /** Its process. */
+  readonly pid: number;
   /** Plain HTTP: `GET /` gives {@linkcode Http2Counters}, other paths are commands. */
   readonly controlPort: number;
   /** Certificate authority of the server, in PEM. */
@@ -147,9 +149,6 @@ const COMMANDS: Readonly<Record<string, () => void>> = {
   "/cut"() {
     for (const socket of sockets) socket.destroy();
   },
-  "/freeze"() {
-    for (const socket of sockets) socket.pause();
-  },
   "/event"() {
     for (const watch of watches) watch.write("event\n");
   },
@@ -210,6 +209,7 @@ async function main(maxStreams: number | undefined): Promise<void> {
   });
   const peer: Http2Peer = {
     port: await listen(server as Server),
+    pid: process.pid,
     controlPort: await listen(control),
     authority: authority.certificate,
   };

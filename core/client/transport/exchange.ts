@@ -15,7 +15,7 @@ import { SHORT_BODY_BYTES } from "./transport_options.ts";
 /** Maximum number of interim responses (1xx) before a response. */
 const MAX_INTERIM = 32;
 /** Number of connections that may take no more requests before one is an error. */
-const MAX_MOVES = 3;
+const MAX_MOVES = 8;
 
 type Controller = Dispatcher.DispatchController;
 type Headers = Parameters<

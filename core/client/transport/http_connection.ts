@@ -17,6 +17,9 @@ const STREAM_WINDOW_BYTES = 256 << 10;
 /** Interval of pings, after two of which a silent HTTP/2 connection is closed, in ms. */
 const PING_INTERVAL_MS = 20_000;
 
+/** Interval of looking for requests that a server has not accepted, in milliseconds. */
+const MOVE_INTERVAL_MS = 500;
+
 /** Error of a request that its connection no longer takes. */
 const RETIRED = new Error("Cannot send: the server closed the connection");
 
@@ -189,14 +192,18 @@ export class HttpConnection {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#events.onGone(this);
-    if (this.#unanswered.size > 0) queueMicrotask(this.#moveUnanswered);
+    if (this.isMultiplexed) queueMicrotask(this.#moveUnanswered);
   }
 
   /**
-   * Moves requests without a response: after a GOAWAY, undici would hold back those
-   * that the server did not accept until the last stream of this connection ends.
+   * Moves requests without a response if the server has not accepted all of them:
+   * after a GOAWAY, undici would hold those back until the last stream of this
+   * connection ends. It may notice one later, so this looks again.
    */
   readonly #moveUnanswered = (): void => {
-    for (const exchange of [...this.#unanswered]) exchange.moved(RETIRED);
+    if (this.#unanswered.size === 0) return;
+    if (this.#client.stats.pending > 0) {
+      for (const exchange of [...this.#unanswered]) exchange.moved(RETIRED);
+    } else setTimeout(this.#moveUnanswered, MOVE_INTERVAL_MS);
   };
 }
