@@ -204,8 +204,8 @@ const ATTACKS: readonly (readonly [
   [
     "behind an incomplete block",
     `-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n${MEMBER}`,
-    422,
-    /PEM block type must be CERTIFICATE REQUEST/,
+    403,
+    /with system:masters group is not allowed/,
   ],
   [
     "with PEM headers",
