@@ -26,6 +26,7 @@ import {
   unsignedInteger,
   utf8String,
 } from "./der.ts";
+import type { CertificateRequest } from "./certificate_request.ts";
 import { IpAddress } from "./validation/ip_address.ts";
 
 /** Certificate and private key, both in PEM. */
@@ -92,8 +93,6 @@ const COMMON_NAME = "2.5.4.3";
 const ORGANIZATION = "2.5.4.10";
 const SUBJECT_KEY_IDENTIFIER = "2.5.29.14";
 const KEY_USAGE = "2.5.29.15";
-/** Attribute of a certificate request with the requested extensions. */
-const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 const SUBJECT_ALTERNATIVE_NAME = "2.5.29.17";
 const BASIC_CONSTRAINTS = "2.5.29.19";
 const AUTHORITY_KEY_IDENTIFIER = "2.5.29.35";
@@ -197,29 +196,18 @@ const REQUESTED_BITS = [
  * Signs a certificate request.
  *
  * @param authority Authority from {@linkcode createAuthority}.
- * @param request Request in PEM (PKCS #10), in base64.
+ * @param request Request, of which the subject, the key and the alternative names
+ * go into the certificate.
  * @param options Usages as in a CertificateSigningRequest, and validity period.
  * @returns Certificate in PEM.
- * @throws {TypeError} If the request cannot be read.
  */
 export function signRequest(
   authority: KeyPair,
-  request: string,
+  { subject, publicKey, alternativeNames }: CertificateRequest,
   options: Omit<CertificateOptions, "commonName"> & {
     readonly usages: readonly string[];
   },
 ): string {
-  const text = Buffer.from(request, "base64").toString();
-  const [, base64 = ""] =
-    /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([^-]*)-----END/.exec(text) ??
-      [];
-  const [info] = childrenOf(Buffer.from(base64, "base64"));
-  const [, name, publicKey, attributes] = info ? childrenOf(info.whole) : [];
-  if (name === undefined || publicKey === undefined) {
-    throw new TypeError(
-      "Cannot sign a certificate request: it must be PKCS #10 in PEM",
-    );
-  }
   const { usages } = options;
   let bits = 0;
   for (const [bit, usage] of REQUESTED_BITS.entries()) {
@@ -229,8 +217,8 @@ export function signRequest(
   }
   const extended = usages.flatMap((usage) => REQUESTED_USAGES[usage] ?? []);
   const issuer = subjectOf(authority.certificate);
-  return signedCertificate({ privateKey: "", publicKey: publicKey.whole }, {
-    subject: name.whole,
+  return signedCertificate({ privateKey: "", publicKey }, {
+    subject,
     issuer: { name: issuer.name, key: authority.key },
     validity: validity({ commonName: "", ...options }),
     extensions: [
@@ -248,26 +236,9 @@ export function signRequest(
         AUTHORITY_KEY_IDENTIFIER,
         sequence(implicit(0, keyIdentifier(issuer.publicKey))),
       ),
-      ...requestedNames(attributes?.whole),
+      ...(alternativeNames === undefined ? [] : [alternativeNames]),
     ],
   }).certificate;
-}
-
-/** Alternative names in a certificate request, as an extension. */
-function requestedNames(attributes: Der | undefined): Der[] {
-  const wanted = Buffer.from(objectIdentifier(EXTENSION_REQUEST));
-  for (const { whole } of attributes ? childrenOf(attributes) : []) {
-    const [type, values] = childrenOf(whole);
-    if (type === undefined || values === undefined) continue;
-    if (!wanted.equals(type.whole)) continue;
-    const [extensions] = childrenOf(values.whole);
-    const id = Buffer.from(objectIdentifier(SUBJECT_ALTERNATIVE_NAME));
-    return childrenOf(extensions?.whole ?? values.whole).filter(({ whole }) => {
-      const [name] = childrenOf(whole);
-      return name !== undefined && id.equals(name.whole);
-    }).map(({ whole }) => whole);
-  }
-  return [];
 }
 
 /** Key pair: the private key in PEM, the public key in DER. */

@@ -112,39 +112,64 @@ export function implicit(index: number, content: Uint8Array): Der {
 
 /** Value within a {@linkcode Der}. */
 export interface DerChild {
+  readonly tag: number;
   /** Value with its tag and length. */
   readonly whole: Der;
   /** Content of the value. */
   readonly content: Uint8Array;
 }
 
-/** Values of a sequence; empty if it is truncated. */
+/** Values of a sequence or set; empty if the bytes are no DER. */
 export function childrenOf(der: Der): DerChild[] {
-  const children: DerChild[] = [];
-  const outer = contentRange(der, 0);
-  let position = outer.start;
-  while (position < outer.end) {
-    const { start, end } = contentRange(der, position);
-    if (end > der.byteLength || end <= position) return [];
-    children.push({
-      whole: der.subarray(position, end),
-      content: der.subarray(start, end),
-    });
-    position = end;
-  }
-  return children;
+  const outer = readValue(der, 0);
+  return outer && outer.end === der.byteLength
+    ? valuesIn(outer.content) ?? []
+    : [];
 }
 
-function contentRange(
-  der: Der,
-  position: number,
-): { start: number; end: number } {
-  const first = der[position + 1] ?? 0;
-  const digits = first < 128 ? 0 : first & 127;
-  const start = position + 2 + digits;
-  let length = digits === 0 ? first : 0;
-  for (let index = 0; index < digits; index++) {
-    length = length * 256 + (der[position + 2 + index] ?? 0);
+/** Values that follow each other; undefined if the bytes are no DER. */
+export function valuesIn(bytes: Uint8Array): DerChild[] | undefined {
+  const values: DerChild[] = [];
+  let position = 0;
+  while (position < bytes.byteLength) {
+    const value = readValue(bytes, position);
+    if (value === undefined) return undefined;
+    values.push(value);
+    position = value.end;
   }
-  return { start, end: start + length };
+  return values;
+}
+
+/**
+ * Value at a position. DER allows one form only: tags of one byte, and the
+ * shortest form of the length.
+ */
+function readValue(
+  bytes: Uint8Array,
+  position: number,
+): DerChild & { readonly end: number } | undefined {
+  const tag = bytes[position];
+  const first = bytes[position + 1];
+  if (tag === undefined || first === undefined) return undefined;
+  if ((tag & 0x1f) === 0x1f) return undefined;
+  let start = position + 2;
+  let length = first;
+  if (first >= 128) {
+    const digits = first & 127;
+    if (digits === 0 || digits > 4 || bytes[start] === 0) return undefined;
+    length = 0;
+    for (let index = 0; index < digits; index++) {
+      length = length * 256 + (bytes[start + index] ?? 0);
+    }
+    if (length < 128) return undefined;
+    start += digits;
+  }
+  const end = start + length;
+  if (end > bytes.byteLength) return undefined;
+  return {
+    tag,
+    whole: bytes.subarray(position, end),
+    content: bytes.subarray(start, end),
+    end,
+  };
 }

@@ -1,8 +1,12 @@
-import { Buffer } from "node:buffer";
 import type { UntypedObject } from "@coracle/operator/client";
 import { jsonEquals } from "@coracle/operator/internal";
 import type { CertificateSigningRequest } from "@coracle/operator/kinds";
 import { accessAttributes } from "../access/attributes.ts";
+import {
+  readCertificateRequest,
+  RequestError,
+} from "../certificate_request.ts";
+import { fieldError, invalid } from "../status.ts";
 import { type AdmissionPlugin, type Attributes, refusal } from "./admission.ts";
 
 const REQUESTS = "certificatesigningrequests.certificates.k8s.io";
@@ -67,31 +71,44 @@ export const CERTIFICATE_SIGNING: AdmissionPlugin = {
   },
 };
 
-/** DER of the attribute type `organizationName`, 2.5.4.10. */
-const ORGANIZATION = Buffer.from([6, 3, 0x55, 4, 10]);
+/** Signer whose name version 1 of the API does not allow. */
+const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
 
-/** Plug-in that refuses requests for client certificates of the group `system:masters`. */
+/**
+ * Plug-in that refuses what is no certificate request, and requests for client
+ * certificates of the group `system:masters`.
+ */
 export const CERTIFICATE_SUBJECT: AdmissionPlugin = {
   name: "CertificateSubjectRestriction",
   operations: ["CREATE"],
   resources: [REQUESTS],
   validate(attributes): void {
     const { spec } = asRequest(attributes.object);
-    if (spec?.signerName !== CLIENT_SIGNER) return;
-    const pem = Buffer.from(String(spec.request), "base64").toString("latin1");
-    const body = /-----BEGIN [^-]+-----([^-]*)-----END/.exec(pem)?.[1] ?? "";
-    const der = Buffer.from(body, "base64");
-    const masters = Buffer.from("system:masters");
-    let at = der.indexOf(ORGANIZATION);
-    for (; at >= 0; at = der.indexOf(ORGANIZATION, at + 1)) {
-      // The type is followed by the tag and the length of the value.
-      const start = at + ORGANIZATION.length + 2;
-      const length = der[start - 1] ?? 0;
-      if (!der.subarray(start, start + length).equals(masters)) continue;
-      throw refusal(
-        attributes,
-        `use of ${CLIENT_SIGNER} signer with system:masters group is not allowed`,
+    const refuse = (field: string, value: unknown, why: string): never => {
+      const { group, kind } = attributes.request.definition;
+      throw invalid({ group, kind, name: attributes.name }, [
+        fieldError.invalid(`spec.${field}`, value, why),
+      ]);
+    };
+    if (spec?.signerName === LEGACY_SIGNER) {
+      refuse(
+        "signerName",
+        LEGACY_SIGNER,
+        "the legacy signerName is not allowed via this API version",
       );
     }
+    let organizations: readonly string[] = [];
+    try {
+      ({ organizations } = readCertificateRequest(String(spec?.request)));
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      refuse("request", spec?.request, error.message);
+    }
+    if (spec?.signerName !== CLIENT_SIGNER) return;
+    if (!organizations.includes("system:masters")) return;
+    throw refusal(
+      attributes,
+      `use of ${CLIENT_SIGNER} signer with system:masters group is not allowed`,
+    );
   },
 };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
+import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { Correlation } from "../../../dev/apiserver/crd/schema/correlation.ts";
 import { setSchemaDefaults } from "../../../dev/apiserver/crd/schema/defaulting.ts";
 import { listTypeCauses } from "../../../dev/apiserver/crd/schema/list_types.ts";
@@ -22,7 +23,8 @@ interface RecordedObject {
   readonly causes: readonly StatusCause[];
 }
 
-test("Custom resources are pruned, defaulted and validated as recorded", () => {
+test("Custom resources are pruned, defaulted and validated as recorded", async () => {
+  await loadPatterns();
   for (const recorded of recordedLines<RecordedObject>("objects")) {
     const schema: OpenApiSchema = {
       type: "object",

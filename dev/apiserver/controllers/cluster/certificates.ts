@@ -1,29 +1,29 @@
 import { CertificateSigningRequest } from "@coracle/operator/kinds";
+import {
+  type CertificateRequest,
+  readCertificateRequest,
+  RequestError,
+} from "../../certificate_request.ts";
 import { type KeyPair, signRequest } from "../../certificates.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { withCondition } from "../conditions.ts";
 
 type Usages = NonNullable<CertificateSigningRequest["spec"]["usages"]>;
 
-const KUBELET: Usages = ["digital signature", "key encipherment"];
+const SIGNATURE: Usages = ["digital signature"];
+const KUBELET: Usages = [...SIGNATURE, "key encipherment"];
 
-/** Permitted and required usages of each signer; undefined for any. */
-const SIGNERS: Readonly<
-  Record<string, { readonly usages?: Usages; readonly needed?: Usages[0] }>
-> = {
-  "kubernetes.io/kube-apiserver-client": {
-    usages: [...KUBELET, "client auth"],
-    needed: "client auth",
-  },
-  "kubernetes.io/kube-apiserver-client-kubelet": {
-    usages: [...KUBELET, "client auth"],
-    needed: "client auth",
-  },
-  "kubernetes.io/kubelet-serving": {
-    usages: [...KUBELET, "server auth"],
-    needed: "server auth",
-  },
-  "kubernetes.io/legacy-unknown": {},
+/** Reason why a signer rejects a request; undefined if it accepts it. */
+type Check = (
+  request: CertificateRequest,
+  usages: Usages,
+) => string | undefined;
+
+/** Signers of Kubernetes with their rules. */
+const SIGNERS: Readonly<Record<string, Check>> = {
+  "kubernetes.io/kube-apiserver-client": clientProblem,
+  "kubernetes.io/kube-apiserver-client-kubelet": kubeletClientProblem,
+  "kubernetes.io/kubelet-serving": kubeletServingProblem,
 };
 
 /** Milliseconds by which certificates are backdated. */
@@ -41,17 +41,20 @@ export function certificateSigner(
     async sync(object, api) {
       const request = object as CertificateSigningRequest;
       const { spec, status = {} } = request;
-      const signer = SIGNERS[spec.signerName];
+      const check = Object.hasOwn(SIGNERS, spec.signerName)
+        ? SIGNERS[spec.signerName]
+        : undefined;
       const holds = (wanted: string) =>
         status.conditions?.some(({ type, status }) =>
           type === wanted && status === "True"
         );
-      if (signer === undefined || status.certificate) return;
+      if (check === undefined || status.certificate) return;
       if (!holds("Approved") || holds("Denied") || holds("Failed")) return;
       const { usages = [], expirationSeconds = YEAR_SECONDS } = spec;
-      const problem = usageProblem(usages, signer);
-      if (problem === undefined) {
-        const certificate = signRequest(authority(), spec.request, {
+      const read = requestOf(spec.request);
+      const problem = typeof read === "string" ? read : check(read, usages);
+      if (typeof read !== "string" && problem === undefined) {
+        const certificate = signRequest(authority(), read, {
           usages,
           now: api.now,
           backdate: BACKDATE_MS,
@@ -72,7 +75,7 @@ export function certificateSigner(
           type: "Failed",
           status: "True",
           reason: "SignerValidationFailure",
-          message: problem,
+          message: problem ?? "",
           lastUpdateTime: api.time,
           lastTransitionTime: api.time,
         }),
@@ -81,14 +84,83 @@ export function certificateSigner(
   };
 }
 
-/** Reason why a signer rejects the usages; undefined if it accepts them. */
-function usageProblem(
+/** Request, or the reason why it is none. */
+function requestOf(encoded: string): CertificateRequest | string {
+  try {
+    return readCertificateRequest(encoded);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return error.message;
+  }
+}
+
+function clientProblem(
+  _: CertificateRequest,
   usages: Usages,
-  { usages: permitted, needed }: (typeof SIGNERS)[string],
 ): string | undefined {
-  const wrong = permitted && usages.find((one) => !permitted.includes(one));
+  const permitted = [...KUBELET, "client auth"];
+  const wrong = usages.find((one) => !permitted.includes(one));
   if (wrong) return `invalid usage for client certificate: ${wrong}`;
-  return needed === undefined || usages.includes(needed)
+  return usages.includes("client auth")
     ? undefined
-    : `missing required usage for client certificate: ${needed}`;
+    : "missing required usage for client certificate: client auth";
+}
+
+/** Problem of the subject of a node's certificate. */
+function organizationProblem(
+  { organizations }: CertificateRequest,
+): string | undefined {
+  return organizations.length === 1 && organizations[0] === "system:nodes"
+    ? undefined
+    : "subject organization is not system:nodes";
+}
+
+function nodeNameProblem(
+  { commonName }: CertificateRequest,
+): string | undefined {
+  return commonName.startsWith("system:node:")
+    ? undefined
+    : "subject common name does not begin with system:node:";
+}
+
+/** Problem of usages, which must be those of a node, with or without encipherment. */
+function nodeUsageProblem(
+  usages: Usages,
+  needed: Usages[0],
+): string | undefined {
+  const given = new Set(usages);
+  const matches = [SIGNATURE, KUBELET].some((base) => {
+    const wanted = new Set([...base, needed]);
+    return wanted.size === given.size &&
+      [...wanted].every((one) => given.has(one));
+  });
+  const all = [...KUBELET, needed].sort().join(" ");
+  return matches ? undefined : `usages did not match [${all}]`;
+}
+
+function kubeletClientProblem(
+  request: CertificateRequest,
+  usages: Usages,
+): string | undefined {
+  const { dns, email, ip, uri } = request.names;
+  return organizationProblem(request) ??
+    (dns > 0 ? "DNS subjectAltNames are not allowed" : undefined) ??
+    (email > 0 ? "Email subjectAltNames are not allowed" : undefined) ??
+    (ip > 0 ? "IP subjectAltNames are not allowed" : undefined) ??
+    (uri > 0 ? "URI subjectAltNames are not allowed" : undefined) ??
+    nodeNameProblem(request) ??
+    nodeUsageProblem(usages, "client auth");
+}
+
+function kubeletServingProblem(
+  request: CertificateRequest,
+  usages: Usages,
+): string | undefined {
+  const { dns, email, ip, uri } = request.names;
+  return organizationProblem(request) ??
+    (dns + ip === 0 ? "DNS or IP subjectAltName is required" : undefined) ??
+    (email > 0 ? "Email subjectAltNames are not allowed" : undefined) ??
+    (uri > 0 ? "URI subjectAltNames are not allowed" : undefined) ??
+    nodeUsageProblem(usages, "server auth") ??
+    nodeNameProblem(request);
 }
