@@ -6,7 +6,15 @@
  */
 import * as z from "zod/mini";
 import { damagedFields } from "../api/input.ts";
-import type { LeaseSpec } from "./lease_lock.ts";
+
+/** Specification of a Lease: its holder and its times. */
+export interface LeaseSpec {
+  holderIdentity?: string | undefined;
+  leaseDurationSeconds?: number | undefined;
+  acquireTime?: string | undefined;
+  renewTime?: string | undefined;
+  leaseTransitions?: number | undefined;
+}
 
 const TEXT = z.optional(z.string());
 

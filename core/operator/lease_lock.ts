@@ -4,20 +4,12 @@ import type { KubernetesObject } from "../api/object.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, loadModule } from "../clock.ts";
+import type { LeaseSpec } from "./lease_data.ts";
 import type { LeaseRecord } from "./lease_decision.ts";
 
 /** Lease of `coordination.k8s.io`, with the fields of a lock. */
 export interface Lease extends KubernetesObject {
   spec?: LeaseSpec | undefined;
-}
-
-/** Specification of a Lease: its holder and its times. */
-export interface LeaseSpec {
-  holderIdentity?: string | undefined;
-  leaseDurationSeconds?: number | undefined;
-  acquireTime?: string | undefined;
-  renewTime?: string | undefined;
-  leaseTransitions?: number | undefined;
 }
 
 /** Kind `Lease` of `coordination.k8s.io/v1`. */
