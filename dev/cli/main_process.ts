@@ -5,7 +5,7 @@ import process from "node:process";
 import type { DevRun } from "./dev_run.ts";
 import { UsageError } from "./command.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
-import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
+import { checkoutFlags, programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
 import { isRunning, temporaryFolder } from "./serving.ts";
 
 /** Task of a process whose main module is an operator file. */
@@ -68,6 +68,7 @@ async function mainCommand(
   return [
     process.execPath,
     ...runtimeFlags(),
+    ...checkoutFlags(),
     isNode ? "--import" : "--preload",
     RUNTIME === "bun" ? pathname : href,
     ...watch

@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 
 /** Runtime of this process. */
 export const RUNTIME: "node" | "deno" | "bun" = "Deno" in globalThis
@@ -12,6 +14,19 @@ export function runtimeFlags(): readonly string[] {
   return RUNTIME === "deno"
     ? ["run", "-A", "--no-check"]
     : process.execArgv.filter((flag) => !flag.startsWith("--test"));
+}
+
+/**
+ * Flags with which Deno runs the file of a user as the main module when this
+ * command runs from a checkout. Deno takes the configuration from the folder of
+ * the main module, and only that of the workspace leads from the names of its
+ * packages to their sources.
+ */
+export function checkoutFlags(): readonly string[] {
+  const { url } = import.meta;
+  if (RUNTIME !== "deno" || !/^file:.*\.ts$/.test(url)) return [];
+  const config = fileURLToPath(new URL("../../deno.json", url));
+  return existsSync(config) ? [`--config=${config}`] : [];
 }
 
 /**
