@@ -12,8 +12,13 @@ import {
 import { Client } from "../core/client/client.ts";
 import { systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
+import { crdManifest } from "../core/crd/crd_manifest.ts";
+import { CRD_KIND, type CrdManifest } from "../core/crd/crd_object.ts";
 import { installCrd } from "../core/crd/install_crd.ts";
-import { isDefinedKind } from "../core/crd/kind_definition.ts";
+import {
+  type DefinedKind,
+  isDefinedKind,
+} from "../core/crd/kind_definition.ts";
 import type {
   Development,
   OperatorHandle,
@@ -34,6 +39,7 @@ import {
   type OperatorModule,
   selectOperators,
 } from "./operator_module.ts";
+import { newlyRequired } from "./newly_required.ts";
 import { readableLogger } from "./readable_log.ts";
 import { RUNTIME } from "./runtime.ts";
 import { aborted } from "./serving.ts";
@@ -148,7 +154,9 @@ async function runOperators(
       const client = new Client(await loadConfig({ kubeconfig }));
       try {
         for (const kind of new Set<Kind>(kinds)) {
-          if (isDefinedKind(kind)) await installCrd(client, kind, { logger });
+          if (!isDefinedKind(kind)) continue;
+          await warnOfStored(client, kind, terminal);
+          await installCrd(client, kind, { logger });
         }
         for (const { kind: { group, version, kind } } of operator.controllers) {
           const served = untyped({ group, version, kind });
@@ -212,6 +220,20 @@ async function runOperators(
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
     await link.close();
+  }
+}
+
+/** Warns of fields that the stored objects of a kind may lack. */
+async function warnOfStored(
+  client: Client,
+  kind: DefinedKind,
+  { say }: Terminal,
+): Promise<void> {
+  const definition = crdManifest(kind);
+  const { name } = definition.metadata;
+  const earlier: object | undefined = await client.find(CRD_KIND, { name });
+  for (const text of newlyRequired(definition, earlier as CrdManifest)) {
+    say(`${text}\n`);
   }
 }
 
