@@ -10,9 +10,15 @@ import {
   untyped,
 } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import { installCrd } from "@coracle/operator/crd";
+import {
+  type CrdManifest,
+  crdManifest,
+  type DefinedKind,
+  installCrd,
+} from "@coracle/operator/crd";
 import {
   apiVersionOf,
+  CRD_KIND,
   isDefinedKind,
   isResolved,
   kindText,
@@ -32,6 +38,7 @@ import {
   type OperatorModule,
   selectOperators,
 } from "./operator_module.ts";
+import { newlyRequired } from "./newly_required.ts";
 import { readableLogger } from "./readable_log.ts";
 import { RUNTIME } from "./runtime.ts";
 import { aborted } from "./serving.ts";
@@ -146,7 +153,9 @@ async function runOperators(
       const client = new Client(await loadConfig({ kubeconfig }));
       try {
         for (const kind of new Set<Kind>(kinds)) {
-          if (isDefinedKind(kind)) await installCrd(client, kind, { logger });
+          if (!isDefinedKind(kind)) continue;
+          await warnOfStored(client, kind, terminal);
+          await installCrd(client, kind, { logger });
         }
         for (const { kind: { group, version, kind } } of operator.controllers) {
           const served = untyped({ group, version, kind });
@@ -211,6 +220,20 @@ async function runOperators(
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
     await link.close();
+  }
+}
+
+/** Warns of fields that the stored objects of a kind may lack. */
+async function warnOfStored(
+  client: Client,
+  kind: DefinedKind,
+  { say }: Terminal,
+): Promise<void> {
+  const definition = crdManifest(kind);
+  const { name } = definition.metadata;
+  const earlier: object | undefined = await client.find(CRD_KIND, { name });
+  for (const text of newlyRequired(definition, earlier as CrdManifest)) {
+    say(`${text}\n`);
   }
 }
 

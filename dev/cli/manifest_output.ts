@@ -6,6 +6,7 @@ import type { CrdManifest } from "@coracle/operator/crd";
 import { loadPatterns } from "../apiserver/cel/pattern.ts";
 import { createCauses } from "../apiserver/crd/definition_rules/crd_rules.ts";
 import type { Terminal } from "./command.ts";
+import { newlyRequired } from "./newly_required.ts";
 import { makeFolder, writeOutput } from "./serving.ts";
 
 /** Function that writes an object as YAML. */
@@ -89,12 +90,18 @@ async function removeGenerated(
   }
 }
 
-/** Reports why a server would refuse definitions; returns the exit code. */
+/**
+ * Reports why a server would refuse definitions, and fields that stored objects
+ * may lack; returns the exit code.
+ */
 export async function sayRefusals(
   terminal: Terminal,
   definitions: readonly CrdManifest[],
 ): Promise<number> {
   await loadPatterns();
+  for (const definition of definitions) {
+    for (const text of newlyRequired(definition)) terminal.say(`${text}\n`);
+  }
   const refused = definitions.flatMap(refusals).join("");
   terminal.say(refused);
   return refused === "" ? 0 : 1;

@@ -7,6 +7,7 @@ import {
   loadConfig,
   type Logger,
   milliseconds,
+  type ReconnectOptions,
   systemClock,
   type Transport,
   untyped,
@@ -51,6 +52,8 @@ import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
 import { operatorAccess } from "./operator_access.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
 
+/** Minimum time after which a watch ends on a virtual clock, in milliseconds. */
+const WATCH_TIMEOUT_MS = 30 * 24 * 3_600_000;
 /** Interval of checking a condition in real time, in milliseconds. */
 const POLL_INTERVAL_MS = 20;
 /** Time limit for the controllers of a real cluster, in milliseconds. */
@@ -113,6 +116,11 @@ export interface TestClusterOptions {
       readonly namespaces: readonly [string];
       /** Disabled probes: tests that run in parallel would share their port. */
       readonly probes?: undefined;
+      /**
+       * Watches that last for weeks on a virtual clock, where an idle operator
+       * would begin hundreds of new ones a day.
+       */
+      readonly reconnect?: ReconnectOptions | undefined;
     }) => TestedOperator)
     | undefined;
   /**
@@ -272,7 +280,10 @@ export class TestCluster {
       const { operatorClient: client, clock, logger, namespace } = cluster;
       const namespaces = [namespace] as const;
       const probes = undefined;
-      const passed = { client, clock, logger, namespaces, probes };
+      const reconnect = clock instanceof VirtualClock
+        ? { minWatchTimeout: WATCH_TIMEOUT_MS }
+        : undefined;
+      const passed = { client, clock, logger, namespaces, probes, reconnect };
       cluster.#operator = options.operator?.(passed);
       if (options.operator !== undefined) checkOperator(cluster.#operator);
       await cluster.#slowly(cluster.#grant(options.rights));
@@ -659,6 +670,8 @@ async function target(options: TestClusterOptions): Promise<Target> {
   if (where === "embedded") {
     const server = await ApiServer.start({
       port: false,
+      // They would be the only thing that happens in an idle virtual day.
+      bookmarks: !(clock instanceof VirtualClock),
       ...options.server,
       clock,
     });

@@ -156,6 +156,40 @@ export class VirtualClock implements Clock {
   }
 
   /**
+   * Moves the clock at once, as if the machine had slept: timers that become due
+   * meanwhile fire afterwards, each once, at the new time. A year costs no more
+   * than a minute, but what would have happened on the way does not happen.
+   *
+   * @param duration Duration of the sleep.
+   * @throws {RangeError | SyntaxError} If it is not a duration.
+   * @throws {Error} If another call advances the clock, or more timers fire than
+   * `maxTimers` allows.
+   *
+   * @example Wake up after a year
+   * ```ts
+   * import { VirtualClock } from "@coracle/dev";
+   *
+   * const clock = new VirtualClock();
+   * let fired = 0;
+   * const every = () => {
+   *   fired++;
+   *   clock.setTimer(every, 1000);
+   * };
+   * clock.setTimer(every, 1000);
+   * await clock.jump("8760h");
+   * if (fired !== 1) throw new Error("A timer fires once after a sleep");
+   * ```
+   */
+  async jump(duration: Duration): Promise<void> {
+    const length = milliseconds(duration);
+    await this.#exclusively(async () => {
+      await this.settle();
+      this.#now += length;
+      await this.#fireUntil(this.#now, () => false);
+    });
+  }
+
+  /**
    * Advances the clock from timer to timer until a condition holds, and not
    * further. The condition is checked before each timer.
    *
@@ -273,7 +307,7 @@ export class VirtualClock implements Clock {
       if (await stop()) return true;
       if (fired === this.#maxTimers) {
         throw new Error(
-          `Cannot advance a VirtualClock: ${fired} timers fired in one call, which looks like an endless loop, at ${this.#now} ms`,
+          `Cannot advance a VirtualClock: ${fired} timers fired in one call, as many as the option maxTimers allows, which looks like an endless loop, at ${this.#now} ms; raise maxTimers for a longer time, or use jump()`,
         );
       }
       this.#timers.remove(next);

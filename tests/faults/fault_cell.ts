@@ -37,10 +37,10 @@ const ROTATING: CredentialSource = {
 
 /** Clock whose wall time can be set. */
 class JumpingClock extends VirtualClock {
-  jump = 0;
+  shift = 0;
 
   override wallTime(): number {
-    return super.wallTime() + this.jump;
+    return super.wallTime() + this.shift;
   }
 }
 
@@ -129,7 +129,7 @@ export async function runCell(
       } else {
         const jump = (effect as { clockJump: number }).clockJump;
         gate.arm(operation, (exchange) => {
-          clock.jump += jump;
+          clock.shift += jump;
           return exchange.forward();
         }, { times, onHit });
       }

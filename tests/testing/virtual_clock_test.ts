@@ -295,7 +295,10 @@ test("VirtualClock fires as many timers in one call as it allows", async () => {
     await clock.advance(1);
   };
   await fired(3, 3);
-  await assert.rejects(fired(4, 3), /: 3 timers fired in one call/);
+  await assert.rejects(
+    fired(4, 3),
+    /: 3 timers fired in one call, as many as the option maxTimers allows,.* use jump\(\)$/,
+  );
   await fired(2_000);
 });
 
@@ -336,4 +339,23 @@ test("VirtualClock stands still for turns after the import of a module", async (
   });
   await clock.advance(1_000);
   assert.equal(ended, 0);
+});
+
+test("VirtualClock that jumps fires each timer that became due once, at the end", async () => {
+  const clock = new VirtualClock();
+  const fired: string[] = [];
+  const every = () => {
+    fired.push(`every at ${clock.now()}`);
+    clock.setTimer(every, 1_000);
+  };
+  clock.setTimer(() => fired.push(`late at ${clock.now()}`), 86_400_000);
+  clock.setTimer(every, 1_000);
+  clock.setTimer(() => fired.push("never"), 86_400_001);
+  await clock.jump("24h");
+  assert.deepEqual(fired, ["every at 86400000", "late at 86400000"]);
+  assert.equal(clock.now(), 86_400_000);
+  await assert.rejects(clock.jump("soon" as "1s"), SyntaxError);
+  const moving = clock.jump(1);
+  await assert.rejects(clock.jump(1), /an earlier call is in progress/);
+  await moving;
 });

@@ -111,8 +111,6 @@ export interface Judgement {
 
 /** Idle time at the end of reference runs, in milliseconds. */
 const IDLE_MS = 24 * 3_600_000;
-/** Idle time of operators that renew a Lease all the time, in milliseconds. */
-const ELECTING_IDLE_MS = 600_000;
 const HOUR_MS = 3_600_000;
 /** Number of reference runs that are kept. */
 const MAX_KEPT = 8;
@@ -167,11 +165,7 @@ export class CheckSession {
     if (known !== undefined) return known;
     // One idle day is enough.
     const isFirst = scenario.name === "life" || scenario.name === "workload";
-    const idle = this.source.elects
-      ? ELECTING_IDLE_MS
-      : isFirst
-      ? IDLE_MS
-      : HOUR_MS;
+    const idle = isFirst ? IDLE_MS : HOUR_MS;
     const made = await runScenario(scenario, [], {
       ...await this.#setup(),
       seed,
