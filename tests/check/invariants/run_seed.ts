@@ -7,7 +7,7 @@ import type {
 } from "../../../core/api/object.ts";
 import type { RunCause } from "../../../core/controller/cause.ts";
 import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import type { LeaseSpec } from "../../../core/operator/lease_lock.ts";
+import type { LeaseSpec } from "../../../core/operator/lease_data.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../../core/crd/kind_definition.ts";

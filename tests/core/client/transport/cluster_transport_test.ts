@@ -42,10 +42,11 @@ const { port } = server.address() as AddressInfo;
 
 const { jane, joe } = tls.clients;
 
-/** Credentials that follow each other; Deno ends itself at a key that does not fit. */
-const PAIRS: readonly Credential[] = currentRuntime() === "deno"
-  ? [jane, joe]
-  : [jane, joe, { ...joe, key: jane.key }];
+/** Credentials that follow each other; the last two differ in one half only. */
+const PAIRS: readonly Credential[] = [jane, joe, {
+  ...joe,
+  key: `${joe.key}\n`,
+}];
 
 /** Transport whose credentials the test changes. */
 function transportTo(config: ClusterConfig) {
@@ -83,6 +84,18 @@ test("ClusterTransport leaves nothing of former credentials", async () => {
   assert.deepEqual(found, []);
   if (currentRuntime() !== "bun") {
     await until("one pool has a connection", () => open.size <= 2);
+  }
+  await transport.close();
+});
+
+test("ClusterTransport refuses a certificate and a key that do not fit", async () => {
+  // Deno would end the process.
+  const { credentials, transport } = transportTo(PLAIN);
+  for (const wrong of [{ ...joe, key: jane.key }, { key: joe.key }]) {
+    credentials.present = wrong;
+    await assert.rejects(transport.send(get("/")), TypeError);
+    credentials.present = joe;
+    assert.equal(await text(await transport.send(get("/"))), "ok");
   }
   await transport.close();
 });
