@@ -3,6 +3,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 
 const BASE64_REGEXP = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
+const KEY_BLOCK = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[^-]*-----END \1-----/;
+
 /**
  * Decodes a `…-data` field of a kubeconfig.
  *
@@ -89,7 +91,8 @@ function checkKey(
   }
   let key: ReturnType<typeof createPrivateKey>;
   try {
-    key = createPrivateKey(pem);
+    // Deno's parser refuses what may stand around the block.
+    key = createPrivateKey(KEY_BLOCK.exec(pem)?.[0] ?? pem);
   } catch {
     return fail(
       "contain a private key in PEM",

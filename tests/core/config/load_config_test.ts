@@ -23,6 +23,7 @@ import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import {
   AUTHORITY,
   authority,
+  base64,
   credential,
   JANE,
   kubeconfig,
@@ -289,6 +290,15 @@ test("loadConfig keeps an authority and a token until the new ones are whole", a
   assert.deepEqual(await credential(config), { token: "one" });
   assert.equal(lines.length, 2);
   assert.doesNotMatch(lines.join(), /s3cret/);
+});
+
+test("loadConfig reads a key with other text around it", async () => {
+  const key = `Bag Attributes\n    friendlyName: jane\n${JANE.key}\n\n`;
+  const config = await configFromText(kubeconfig({}, {
+    "client-certificate-data": base64(JANE.certificate),
+    "client-key-data": base64(key),
+  }));
+  assert.equal((await credential(config)).key, key);
 });
 
 test("A certificate and a key that do not fit are refused at once", async () => {

@@ -41,6 +41,12 @@ const { port } = server.address() as AddressInfo;
 
 const { jane, joe } = tls.clients;
 
+/** Credentials that follow each other; the last two differ in one half only. */
+const PAIRS: readonly Credential[] = [jane, joe, {
+  ...joe,
+  key: `${joe.key}\n`,
+}];
+
 /** Transport whose credentials the test changes. */
 function transportTo(config: ClusterConfig) {
   const credentials = {
@@ -65,7 +71,7 @@ const STREAM = {
 test("ClusterTransport leaves nothing of former credentials", async () => {
   const { credentials, transport } = transportTo(PLAIN);
   const found = await growthOf(4, async () => {
-    for (const next of [jane, joe]) {
+    for (const next of PAIRS) {
       credentials.present = next;
       const before = connections;
       assert.equal(await text(await transport.send(get("/"))), "ok");
@@ -75,6 +81,18 @@ test("ClusterTransport leaves nothing of former credentials", async () => {
   });
   assert.deepEqual(found, []);
   await until("one pool has a connection", () => open.size <= 2);
+  await transport.close();
+});
+
+test("ClusterTransport refuses a certificate and a key that do not fit", async () => {
+  // Deno would end the process.
+  const { credentials, transport } = transportTo(PLAIN);
+  for (const wrong of [{ ...joe, key: jane.key }, { key: joe.key }]) {
+    credentials.present = wrong;
+    await assert.rejects(transport.send(get("/")), TypeError);
+    credentials.present = joe;
+    assert.equal(await text(await transport.send(get("/"))), "ok");
+  }
   await transport.close();
 });
 
@@ -227,7 +245,7 @@ test("ClusterTransport opens nothing after its end", async () => {
     if (wasUsed) await text(await transport.send(get("/")));
     await transport.close();
     const before = connections;
-    for (const next of [jane, joe]) {
+    for (const next of PAIRS) {
       credentials.present = next;
       const closed = /the connections were closed/;
       await assert.rejects(transport.send(get("/")), closed);
