@@ -1,7 +1,8 @@
 /**
  * Work queue of the controllers that run inside the API server: garbage collection,
- * namespaces, custom resource definitions, quotas, roles and policies. They watch the store directly and write through the functions of
- * `write`; they must not import `http` or the client.
+ * namespaces, custom resource definitions, quotas, roles and policies. They watch
+ * the store directly and write through the functions of `write`; they must not
+ * import `http` or the client.
  *
  * @module
  */

@@ -1,9 +1,8 @@
 /**
  * Writes: create, update, patch, apply, delete and the subresources, each
- * through the steps described at `ResourceDefinition` in
- * `registry.ts`. Guarantees: a rejected or dry-run write leaves the
- * store unchanged. Independent of particular kinds; must not import `builtin`,
- * `crd` or `controllers`.
+ * through the steps described at `ResourceDefinition` in `registry.ts`.
+ * Guarantees: a rejected or dry-run write leaves the store unchanged. Independent
+ * of particular kinds; must not import `builtin`, `crd` or `controllers`.
  *
  * @module
  */
