@@ -177,12 +177,15 @@ export class ServiceAccountTokens {
       return undefined;
     }
     const written = decoded(head)?.alg;
-    const isSigned = this.#verifyingKeys().some(({ publicKey, algorithm }) =>
+    const bytes = Buffer.from(signature, "base64url");
+    // Node skips characters that are none of the encoding.
+    const isExact = bytes.toString("base64url") === signature;
+    const isSigned = isExact && this.#verifyingKeys().some(({ publicKey, algorithm }) =>
       written === algorithm &&
       verify("sha256", Buffer.from(`${head}.${body}`), {
         key: publicKey,
         dsaEncoding: "ieee-p1363",
-      }, Buffer.from(signature, "base64url"))
+      }, bytes)
     );
     if (!isSigned) {
       throw new TokenError("failed to verify signature");

@@ -74,7 +74,11 @@ export function customResourceDefinition(
         webhook.prepare(objects, apiVersionOf({ group, version })),
     }),
     prepareForCreate(object, { version }) {
-      if (versionOf(version).hasStatus) delete object.status;
+      const custom = versionOf(version);
+      if (!custom.hasStatus) return;
+      delete object.status;
+      // The status of the client goes, but not the default of the schema.
+      custom.setDefaults(object);
     },
     prepareForUpdate(object, live, context) {
       keepStatus(object, live, versionOf(context.version).hasStatus, context);

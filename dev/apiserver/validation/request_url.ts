@@ -15,6 +15,31 @@ export interface RequestUrl {
   readonly text: string;
 }
 
+/** What a rule about the URL of a webhook reads. */
+export interface WebhookUrl {
+  /** Reason why the text is no URL; empty for a URL. */
+  readonly problem: string;
+  readonly scheme: string;
+  readonly host: string;
+  readonly user: string;
+  readonly query: string;
+  readonly fragment: string;
+}
+
+/** Parts of the URL of a webhook. */
+export function webhookUrl(text: string): WebhookUrl {
+  const empty = { scheme: "", host: "", user: "", query: "", fragment: "" };
+  const [whole = "", fragment = ""] = text.split(/#(.*)/s);
+  try {
+    const { scheme, host, query } = parse(whole, false);
+    const user = /^[^/?]*\/\/([^/?]*)@/.exec(whole)?.[1] ?? "";
+    return { problem: "", scheme, host, user, query, fragment };
+  } catch (error) {
+    if (!(error instanceof UrlError)) throw error;
+    return { ...empty, problem: `parse ${goQuote(text)}: ${error.message}` };
+  }
+}
+
 /** Error of a part of a URL. */
 class UrlError extends Error {
   override readonly name = "UrlError";

@@ -84,6 +84,9 @@ test("a token of a service account is a signed JWT that names its user", () =>
       ],
       extra: { "authentication.kubernetes.io/credential-id": [`JTI=${jti}`] },
     });
+    for (const end of ["!!", "=", "."]) {
+      assert.equal(await whoIs(`${jwt}${end}`), 401, JSON.stringify(end));
+    }
     const path = "/.well-known/openid-configuration";
     const issuer = (await server.send("GET", path)).body;
     assert.equal(issuer.issuer, ISSUER);

@@ -1,3 +1,4 @@
+import { webhookUrl } from "../../validation/request_url.ts";
 import { Buffer } from "node:buffer";
 import { Quantity } from "@coracle/operator/client";
 import {
@@ -168,6 +169,7 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   isNumber: (value: unknown) => typeof value === "number",
   isPort: (name?: string) => Boolean(name) && problems("port", name) === "",
   isQuotaName: (name: string) => QUOTA_NAMES.test(name),
+  webhookUrl: (text: unknown) => webhookUrl(String(text)),
   isSubdomain: (text?: string) =>
     Boolean(text) && problems("subdomain", text) === "",
   isWhole: (text: string) => Quantity.parse(text).nano % 1_000_000_000n === 0n,

@@ -24,6 +24,7 @@ import { fieldError } from "../../status.ts";
 import { type RuleChecker, ruleChecker } from "../cel/rule_causes.ts";
 import { RuleCosts } from "../cel/rule_costs.ts";
 import { compileRules } from "../cel/rule_validator.ts";
+import { webhookUrl } from "../../validation/request_url.ts";
 import { pattern as compiledPattern } from "../../cel/pattern.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 import { childPath, FieldPath, keyPath } from "../../validation/field_path.ts";
@@ -346,6 +347,7 @@ const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
   oddCharacter: (text: string) => text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u),
   owns: (struct: JsonObject, name: string) =>
     Object.hasOwn(struct, name) && struct[name] !== undefined,
+  webhookUrl: (text: unknown) => webhookUrl(String(text)),
   patternProblem: (pattern: string) => compiledPattern(pattern).problem ?? "",
   schemaField: (path: string, schema: OpenApiSchema) =>
     followSchemaPath(path, schema),

@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
+
+/** What published definitions do, in schemas and objects of our own. */
+interface Definition {
+  readonly name: string;
+  /** Schema of the spec, or with `root` of the whole object. */
+  readonly spec?: Record<string, unknown>;
+  readonly root?: Record<string, unknown>;
+  /** Spec of an object, and whether the rules allow it. */
+  readonly objects?: readonly (readonly [spec: unknown, allowed: boolean])[];
+}
+
+const TEXT = { type: "string", maxLength: 9 };
+
+function rules(...texts: readonly string[]) {
+  return {
+    "x-kubernetes-validations": texts.map((rule) => ({ rule })),
+  };
+}
+
+const DEFINITIONS: readonly Definition[] = [
+  {
+    name: "an object compared with null",
+    spec: {
+      type: "object",
+      properties: { part: { type: "object", properties: { x: TEXT } } },
+      ...rules("self.part != null"),
+    },
+    objects: [[{ part: {} }, true]],
+  },
+  {
+    name: "fields named like reserved words",
+    spec: {
+      type: "object",
+      properties: {
+        namespace: TEXT,
+        package: TEXT,
+        "true": TEXT,
+      },
+      ...rules(
+        "!has(self.namespace) || self.namespace != ''",
+        "!has(self.__package__) || self.package == 'p'",
+        "!has(self.__true__) || self.__true__ == 't'",
+      ),
+    },
+    objects: [
+      [{ namespace: "a", package: "p", "true": "t" }, true],
+      [{ namespace: "" }, false],
+      [{ package: "q" }, false],
+      [{ "true": "f" }, false],
+    ],
+  },
+  {
+    name: "a rule on a field before metadata",
+    root: {
+      type: "object",
+      properties: {
+        driver: { ...TEXT, ...rules("self == oldSelf") },
+        metadata: { type: "object" },
+      },
+    },
+  },
+  {
+    name: "optional values",
+    spec: {
+      type: "object",
+      properties: { a: TEXT },
+      ...rules(
+        "self.?a.optMap(v, v.startsWith('x')).orValue(true)",
+        "self.?a.optFlatMap(v, optional.ofNonZeroValue(v)).hasValue() || !has(self.a)",
+        "[?self.?a].size() <= 1 && {?'k': self.?a}.size() <= 1",
+      ),
+    },
+    objects: [[{}, true], [{ a: "xy" }, true], [{ a: "y" }, false]],
+  },
+  {
+    name: "the function matches()",
+    spec: {
+      type: "object",
+      properties: { a: { ...TEXT, ...rules("matches(self, '^v1')") } },
+    },
+    objects: [[{ a: "v1.2" }, true], [{ a: "v2" }, false]],
+  },
+  {
+    name: "times and durations converted again",
+    spec: {
+      type: "object",
+      properties: {
+        at: { type: "string", format: "date-time" },
+        wait: { type: "string", format: "duration" },
+      },
+      ...rules(
+        "timestamp(self.at) > timestamp('2020-01-01T00:00:00Z')",
+        "duration(self.wait) >= duration('0')",
+      ),
+    },
+    objects: [
+      [{ at: "2024-01-01T00:00:00Z", wait: "0" }, true],
+      [{ at: "2019-01-01T00:00:00Z", wait: "1s" }, false],
+    ],
+  },
+];
+
+/** Definition of a kind with a schema. */
+function definition(schema: Record<string, unknown>, extra: object = {}) {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "things.published.dev" },
+    spec: {
+      group: "published.dev",
+      scope: "Cluster",
+      names: { plural: "things", kind: "Thing" },
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: schema },
+        ...extra,
+      }],
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  // deno-lint-ignore no-explicit-any -- tests look at whatever is there
+  readonly body: any;
+}
+
+type Send = (
+  method: "GET" | "PATCH" | "POST",
+  path: string,
+  body?: unknown,
+) => Promise<Answer>;
+
+const DEFINITION_PATH =
+  "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const THINGS = "/apis/published.dev/v1/things";
+
+async function withServer(run: (send: Send) => Promise<void>): Promise<void> {
+  const server = await ApiServer.start({ port: false, establishingDelay: 0 });
+  try {
+    const { transport, token } = server;
+    await run(async (method, path, body) => {
+      const response = await transport.send({
+        method,
+        path,
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": method === "PATCH"
+            ? "application/merge-patch+json"
+            : "application/json",
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+      let text = "";
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body) {
+        text += decoder.decode(chunk, { stream: true });
+      }
+      return { status: response.status, body: JSON.parse(text) };
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+for (const { name, spec, root, objects = [] } of DEFINITIONS) {
+  test(`A published definition is accepted and enforced: ${name}`, async () => {
+    await withServer(async (send) => {
+      const schema = root ?? { type: "object", properties: { spec } };
+      const { status, body } = await send(
+        "POST",
+        DEFINITION_PATH,
+        definition(schema),
+      );
+      assert.equal(status, 201, body.message);
+      for (const [index, [spec, allowed]] of objects.entries()) {
+        const answer = await send("POST", THINGS, {
+          apiVersion: "published.dev/v1",
+          kind: "Thing",
+          metadata: { name: `t${index}` },
+          spec,
+        });
+        const text = `${JSON.stringify(spec)}: ${answer.body.message}`;
+        assert.equal(answer.status, allowed ? 201 : 422, text);
+      }
+    });
+  });
+}
+
+test("The default of a status is set on create, and stays", async () => {
+  await withServer(async (send) => {
+    const { status } = await send(
+      "POST",
+      DEFINITION_PATH,
+      definition({
+        type: "object",
+        properties: {
+          spec: { type: "object", properties: { a: TEXT } },
+          status: {
+            type: "object",
+            default: { phase: "Pending" },
+            properties: {
+              phase: TEXT,
+              count: { type: "integer", default: 0 },
+            },
+          },
+        },
+      }, { subresources: { status: {} } }),
+    );
+    assert.equal(status, 201);
+    const first = { phase: "Pending", count: 0 };
+    const thing = {
+      apiVersion: "published.dev/v1",
+      kind: "Thing",
+      metadata: { name: "a" },
+      spec: { a: "x" },
+      status: { phase: "Mine" },
+    };
+    const created = await send("POST", THINGS, thing);
+    assert.deepEqual(created.body.status, first);
+    const read = await send("GET", `${THINGS}/a`);
+    assert.deepEqual(read.body.status, first);
+    const list = await send("GET", THINGS);
+    assert.deepEqual(list.body.items[0].status, first);
+    const patched = await send("PATCH", `${THINGS}/a/status`, {
+      status: { phase: "Ready" },
+    });
+    assert.deepEqual(patched.body.status, { phase: "Ready", count: 0 });
+    const cleared = await send("PATCH", `${THINGS}/a/status`, { status: null });
+    assert.deepEqual(cleared.body.status, first);
+    const changed = await send("PATCH", `${THINGS}/a`, { spec: { a: "y" } });
+    assert.deepEqual(changed.body.status, first);
+    assert.equal(changed.body.metadata.generation, 2);
+  });
+});
+
+const FORM = "desired format: https://host[:port]/path";
+
+test("The URL of a webhook has https, a host and nothing else", async () => {
+  await withServer(async (send) => {
+    const refused: readonly (readonly [url: string, why: string])[] = [
+      [
+        "http://a/b",
+        `Invalid value: "http": 'https' is the only allowed URL scheme; ${FORM}`,
+      ],
+      [
+        "file:///a",
+        `Invalid value: "file": 'https' is the only allowed URL scheme; ${FORM}, Invalid value: "": host must be specified; ${FORM}`,
+      ],
+      [
+        "https://u:p@a/b",
+        'Invalid value: "u:p": user information is not permitted in the URL',
+      ],
+      [
+        "https://a/b?c=d",
+        'Invalid value: "c=d": query parameters are not permitted in the URL',
+      ],
+      [
+        "https://a/b#c",
+        'Invalid value: "c": fragments are not permitted in the URL',
+      ],
+      [
+        "https://a b/",
+        `Invalid value: "https://a b/": url must be a valid URL: parse "https://a b/": invalid character " " in host name; ${FORM}`,
+      ],
+    ];
+    for (const [url, why] of refused) {
+      const { status, body } = await send(
+        "POST",
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        {
+          metadata: { name: "w" },
+          webhooks: [{
+            name: "w.published.dev",
+            sideEffects: "None",
+            admissionReviewVersions: ["v1"],
+            clientConfig: { url },
+          }],
+        },
+      );
+      assert.equal(status, 422, url);
+      const texts = body.details.causes.map(
+        ({ message }: { readonly message: string }) => message,
+      );
+      assert.equal(texts.join(", "), why, url);
+      const converted = definition({ type: "object" });
+      const conversion = {
+        strategy: "Webhook",
+        webhook: { clientConfig: { url }, conversionReviewVersions: ["v1"] },
+      };
+      const crd = await send("POST", DEFINITION_PATH, {
+        ...converted,
+        spec: { ...converted.spec, conversion },
+      });
+      assert.equal(crd.status, 422, url);
+    }
+  });
+});
