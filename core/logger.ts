@@ -98,6 +98,8 @@ const WRITE_LIMIT_MS = 100;
 
 /** Whether the last line was cut off, so that the next one begins a new line. */
 let isCut = false;
+/** Whether the last line was lost, so that the next one waits for nobody. */
+let isStuck = false;
 
 /**
  * Writes a line to standard error. A full disk or a reader that is gone must not
@@ -112,15 +114,16 @@ function writeToStandardError(line: string): void {
       rest = rest.subarray(writeSync(STANDARD_ERROR, rest));
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
-      if (code === "EAGAIN" && performance.now() < limit) {
+      if (code === "EAGAIN" && !isStuck && performance.now() < limit) {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
         continue;
       }
       isCut ||= rest.length < length;
+      isStuck = true;
       return lineLost();
     }
   }
-  isCut = false;
+  isCut = isStuck = false;
 }
 
 const FUNCTIONS: readonly string[] = ["write", "wallTime"];

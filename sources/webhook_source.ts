@@ -6,6 +6,7 @@ import type {
   Server,
   ServerResponse,
 } from "node:http";
+import { ApiError } from "../core/api/api_error.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { type ObjectKey, parseKey } from "../core/api/object_key.ts";
 import {
@@ -24,6 +25,7 @@ import {
   nodeHttp,
   serverLimits,
 } from "../core/node_http.ts";
+import { systemCause } from "../core/error_text.ts";
 import { keyTexts } from "../core/controller/watch/mappers.ts";
 import { BaseSource, SourceRun } from "./source_run.ts";
 
@@ -76,7 +78,8 @@ export interface WebhookOptions<
   /**
    * Maps a request to primaries, as keys or `namespace/name`; unknown primaries
    * are ignored. `known` looks up the known primaries. If the function throws,
-   * the sender gets status 400.
+   * the sender gets status 503 if the API server or another system was away, so
+   * that it tries again, and otherwise 400.
    */
   readonly primaries: (
     request: {
@@ -269,7 +272,8 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     } catch (error) {
       if (!(error instanceof Refusal)) {
         run.warn("Cannot serve a webhook", { source: this.name, error });
-        reply(response, 400, "Cannot read the request");
+        if (mayPass(error)) reply(response, 503, "Cannot be served now");
+        else reply(response, 400, "Cannot read the request");
         return;
       }
       run.context.log.debug("Refused a webhook", {
@@ -430,6 +434,13 @@ function checkVerification(check: WebhookCheck, subject: string): void {
   throw new TypeError(
     `Cannot read the options of ${subject}: a secret must be a string, or several, and not empty`,
   );
+}
+
+/** Whether an error of a mapper may be gone when the sender tries again. */
+function mayPass(error: unknown): boolean {
+  return ApiError.is(error)
+    ? error.status >= 500 || error.isTooManyRequests
+    : systemCause(error, "") !== "";
 }
 
 function unauthorized(): Refusal {

@@ -201,7 +201,7 @@ class DeclaredMetrics implements Metrics {
 }
 
 scenario(
-  "Metrics of an adapter get each gauge when they are collected, with declared labels",
+  "Metrics of an adapter get each gauge when collected, with declared labels",
   async (fixture) => {
     const metrics = new DeclaredMetrics();
     const failed: unknown[] = [];
