@@ -44,7 +44,7 @@ const PARTS: readonly (readonly [part: string, where: RegExp])[] = [
   ["node, rest", /^node:/],
   [
     "receive",
-    /line_splitter|\/cache\/watch\/|dedicated_connection/,
+    /line_splitter|\/cache\/watch\/|transport\/(exchange|http_connection)|undici/,
   ],
   ["echo", /own_write_window|expectations|explained_change/],
   ["decode", /object_decoder|store\/bodies/],
@@ -63,7 +63,7 @@ const PARTS: readonly (readonly [part: string, where: RegExp])[] = [
   ["serialise", /client\/request\.ts:.*([bB]ody|[jJ]son|[eE]ncod|[sS]erial)/],
   [
     "answer",
-    /client\/(response\.ts|transport\/(response_stream|pooled_connection))|store_writer\.ts:.*([aA]nswer|[wW]ritten)/,
+    /client\/(response\.ts|transport\/(exchange|undici_transport|request_encoder))|store_writer\.ts:.*([aA]nswer|[wW]ritten)/,
   ],
   ["send", /\/core\/client\//],
   ["scan", /\/core\/json\//],
@@ -79,7 +79,7 @@ const PROGRAM_PARTS: ReadonlyMap<string, string> = new Map([
 ]);
 /** Files whose functions belong to the part of their caller. */
 const HELPERS =
-  /^node:(internal\/)?(encoding|buffer|util|url|validators)|response_parser|chunk_queue/;
+  /^node:(internal\/)?(encoding|buffer|util|url|validators)|undici|chunk_queue/;
 /** Part of calls by the answer's reader into shared code, such as scanners. */
 const CALLER_COUNTS = { part: "answer", below: ["scan", "receive"] };
 

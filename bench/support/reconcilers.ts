@@ -124,7 +124,7 @@ function built(
 }
 
 const CORACLE =
-  "patchStatus (merge patch); HTTP/1.1, own pool; bundled by esbuild, flags and environment of its Deployment and Dockerfile";
+  "patchStatus (merge patch); HTTP/1.1, undici; bundled by esbuild, flags and environment of its Deployment and Dockerfile";
 
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [

@@ -23,6 +23,6 @@ for (const mayPause of [false, true]) {
     });
     let text = "";
     for await (const chunk of body) text += new TextDecoder().decode(chunk);
-    console.log(JSON.parse(text).version);
+    process.stdout.write(`${JSON.parse(text).version}\n`);
   }
 }

@@ -35,5 +35,5 @@ for (
   await attempt(openWebSocket({ path, headers, protocols: [] }, options));
   await transport.close();
 }
-console.log(JSON.stringify(errors));
+process.stdout.write(JSON.stringify(errors));
 process.exit(0);

@@ -65,11 +65,13 @@ export class Connector {
    */
   open(protocols: readonly string[], done: Connected): () => void {
     let socket: Socket | undefined;
+    let lower: Socket | undefined;
     let isOver = false;
     const cancel = () => {
       isOver = true;
       clearTimeout(timer);
       socket?.destroy();
+      lower?.destroy();
     };
     const fail = (error: unknown) => {
       if (isOver) return;
@@ -89,7 +91,7 @@ export class Connector {
         return;
       }
       // Kept first: certificates and keys that are not valid make the next line throw.
-      socket = below;
+      lower = below;
       const opened = isTls
         ? this.#openTls(below, protocols)
         : below ?? this.#openTcp();
@@ -98,8 +100,10 @@ export class Connector {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
-        const lower = isTls && readsWhilePaused() ? below : undefined;
-        done(null, { socket: opened, lower });
+        done(null, {
+          socket: opened,
+          lower: isTls && readsWhilePaused() ? below : undefined,
+        });
       };
       opened.on("error", fail);
       opened.once(

@@ -2,7 +2,11 @@ import type { Dispatcher } from "undici";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { ChunkQueue, type ChunkSource, WholeResponse } from "./chunk_queue.ts";
-import { type HttpConnection, isRetired } from "./http_connection.ts";
+import {
+  type HttpConnection,
+  isRetired,
+  type Sendable,
+} from "./http_connection.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -42,8 +46,7 @@ export interface ExchangeDeps {
  * Request in progress and its response: an undici client delivers it, the caller
  * reads it as an {@linkcode HttpResponse}.
  */
-export class Exchange
-  implements ChunkSource, OpenRequest, Dispatcher.DispatchHandler {
+export class Exchange implements ChunkSource, OpenRequest, Sendable {
   readonly #deps: ExchangeDeps;
   readonly #number: number;
   #connection: HttpConnection | undefined;

@@ -1,8 +1,11 @@
-// @ts-ignore: The package has types for its main module only.
-import UndiciClient from "undici/lib/dispatcher/client.js";
-import type { Client } from "undici";
+// By file: it needs a third of the package's memory, and on Bun the name of the
+// package is another implementation.
+import undiciClient from "undici/lib/dispatcher/client.js";
+import type { Client, Dispatcher } from "undici";
 import type { OpenedSocket } from "./connect.ts";
-import type { Exchange } from "./exchange.ts";
+
+/** The class; the compiler takes the CommonJS file for a module. */
+const HttpClient = undiciClient as unknown as typeof Client;
 
 /** Time limit of idle connections, in milliseconds; API servers have 90 s. */
 const IDLE_LIMIT_MS = 60_000;
@@ -20,6 +23,9 @@ const PING_INTERVAL_MS = 20_000;
 /** Interval of looking for requests that a server has not accepted, in milliseconds. */
 const MOVE_INTERVAL_MS = 500;
 
+/** Time from the first answer until the limit of a server is known, in ms. */
+const SETTLE_MS = 100;
+
 /** Error of a request that its connection no longer takes. */
 const RETIRED = new Error("Cannot send: the server closed the connection");
 
@@ -29,6 +35,18 @@ const CLOSED = new Error("Cannot read: the connection was closed");
 /** Whether a request failed because its connection took no more requests. */
 export function isRetired(error: unknown): boolean {
   return error === RETIRED;
+}
+
+/** Request that a connection sends; undici calls it back. */
+export interface Sendable extends Dispatcher.DispatchHandler {
+  /** Request in the form that undici takes. */
+  readonly options: Dispatcher.DispatchOptions;
+  /** Whether a connection is about to write the request, or has written it. */
+  readonly isStarted: boolean;
+  /** Sets the connection that sends the request next. */
+  assign(connection: HttpConnection): void;
+  /** Hands the request, which has no response yet, to another connection. */
+  moved(reason?: unknown): void;
 }
 
 /** What a connection tells the transport that opened it. */
@@ -59,9 +77,9 @@ export class HttpConnection {
   /** Whether the limit of the server is known: HTTP/2 announces it at the start. */
   #isSettled = false;
   /** Requests of HTTP/2 without a response. */
-  readonly #unanswered = new Set<Exchange>();
+  readonly #unanswered = new Set<Sendable>();
   /** Request of HTTP/2 that waits for the server's limit. */
-  #waiting: Exchange | undefined;
+  #waiting: Sendable | undefined;
 
   /**
    * Takes over an open socket.
@@ -98,7 +116,7 @@ export class HttpConnection {
         pingInterval: PING_INTERVAL_MS,
       },
     };
-    this.#client = new UndiciClient(origin, options);
+    this.#client = new HttpClient(origin, options);
     const gone = () => this.#gone();
     this.#client.on("disconnect", gone);
     opened.socket.on("close", gone);
@@ -116,7 +134,7 @@ export class HttpConnection {
   }
 
   /** Sends a request. */
-  send(exchange: Exchange): void {
+  send(exchange: Sendable): void {
     this.#running++;
     exchange.assign(this);
     if (this.isMultiplexed) this.#unanswered.add(exchange);
@@ -127,7 +145,7 @@ export class HttpConnection {
   }
 
   /** Notes that a request is about to be written. */
-  started(exchange: Exchange): void {
+  started(exchange: Sendable): void {
     if (exchange !== this.#waiting) return;
     this.#waiting = undefined;
     // One stream starts before the server has announced its limit, the second after.
@@ -136,19 +154,24 @@ export class HttpConnection {
   }
 
   /** Notes that the server has answered a request. */
-  answered(exchange: Exchange): void {
+  answered(exchange: Sendable): void {
     this.#unanswered.delete(exchange);
-    if (this.#isSettled) return;
+    // The limit comes before the first answer, but may be noticed after it.
+    if (!this.#isSettled) setTimeout(this.#settle, SETTLE_MS);
+  }
+
+  /** Takes the request back that waits for the server's limit: it is reached. */
+  readonly #settle = (): void => {
     this.#isSettled = true;
     if (this.#waiting !== undefined) this.#full(this.#waiting);
-  }
+  };
 
   /**
    * Notes that a request has ended.
    *
    * @param isUsable Whether the connection can serve another one.
    */
-  ended(exchange: Exchange, isUsable: boolean): void {
+  ended(exchange: Sendable, isUsable: boolean): void {
     this.#running--;
     this.#unanswered.delete(exchange);
     if (exchange === this.#waiting) this.#waiting = undefined;
@@ -174,6 +197,7 @@ export class HttpConnection {
     this.#gone();
     // With an error: undici would take another end for that of a response.
     this.#opened.socket.destroy(CLOSED);
+    this.#opened.lower?.destroy();
   }
 
   /** Offers its room once undici knows whether the socket stays open. */
@@ -183,8 +207,9 @@ export class HttpConnection {
   };
 
   /** Takes a request back: the server accepts fewer at a time. */
-  #full(exchange: Exchange): void {
+  #full(exchange: Sendable): void {
     this.#limit = Math.max(1, this.#running - 1);
+    this.#waiting = undefined;
     exchange.moved();
   }
 

@@ -81,6 +81,7 @@ export class UndiciTransport implements HttpTransport {
 
   /** Finds a connection for a request, or opens one, or lets it wait. */
   readonly #place = (exchange: Exchange): void => {
+    if (this.#closed) return exchange.abort(closedError(this.#origin));
     const { isStream, canMultiplex } = exchange;
     if (canMultiplex && this.#multiplexes) return this.#placeStream(exchange);
     const idle = this.#takeIdle();
