@@ -1,6 +1,6 @@
 /**
- * Core of Coracle: client, informers, queue, controllers and operator, each
- * usable alone. The root entry point exports the part that operators need.
+ * Core of Coracle: client, informers, controllers and operator, each usable
+ * alone. The root entry point exports the part that operators need.
  *
  * @example Follow the ConfigMaps of a namespace
  * ```ts
@@ -64,7 +64,6 @@ export {
   type BudgetMember,
   MemoryBudget,
 } from "./cache/store/memory_budget.ts";
-export { MemoryPressure } from "./cache/store/memory_pressure.ts";
 export type { IndexDefinition } from "./cache/store/object_indexes.ts";
 export type { StoreUsage } from "./cache/store/store_usage.ts";
 export type { ReconnectOptions } from "./cache/watch/reconnect.ts";
@@ -149,12 +148,7 @@ export { RunAbortedError, RunInterruptedError } from "./controller/run/run.ts";
 export type { RecordedRun } from "./controller/run/run_observers.ts";
 export { defineKind } from "./crd/define_kind.ts";
 export type { DefinedKind, KindDefinition } from "./crd/kind_definition.ts";
-export type { ByteRange } from "./json/byte_range.ts";
-export {
-  type HeaderField,
-  ObjectHeader,
-  type StringField,
-} from "./json/object_header.ts";
+export type { EventHeader } from "./json/object_header.ts";
 export {
   jsonLogger,
   type LogFields,
@@ -193,12 +187,6 @@ export {
   type RetryPolicy,
   type RetryPolicyOptions,
 } from "./queue/retry_policy.ts";
-export {
-  type AddOptions,
-  Priority,
-  type QueueItem,
-  SchedulingQueue,
-} from "./queue/scheduling_queue.ts";
 export type { TokenBucketOptions } from "./queue/token_bucket.ts";
 export type { Limiter, RateLimitWindow } from "./queue/window_limiter.ts";
 export type { Span, Tracer } from "./tracing.ts";
