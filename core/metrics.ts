@@ -2,7 +2,7 @@ import { attempt } from "./callback.ts";
 /** Label names and values of one time series. */
 export type MetricLabels = Readonly<Record<string, string>>;
 
-/** Name and description of a metric. */
+/** What a metric is registered with; a second registration of a name is the same metric. */
 export interface MetricOptions {
   /** Name by the conventions of Prometheus, such as `coracle_queue_depth`. */
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * Core of Coracle: client, informers, queue, controllers and operator, each
- * usable alone. The root entry point exports the part that operators need.
+ * Core of Coracle: client, informers, controllers and operator, each usable
+ * alone. The root entry point exports the part that operators need.
  *
  * @example Follow the ConfigMaps of a namespace
  * ```ts
@@ -26,7 +26,6 @@ export {
   type InformerLease,
   InformerPool,
 } from "./cache/informer/informer_pool.ts";
-export { MemoryPressure } from "./cache/store/memory_pressure.ts";
 export type { RunCause } from "./controller/cause.ts";
 export * from "./controller/context.ts";
 export type {
@@ -71,12 +70,6 @@ export {
   type RetryPolicy,
   type RetryPolicyOptions,
 } from "./queue/retry_policy.ts";
-export {
-  type AddOptions,
-  Priority,
-  type QueueItem,
-  SchedulingQueue,
-} from "./queue/scheduling_queue.ts";
 export type { TokenBucketOptions } from "./queue/token_bucket.ts";
 export type { Limiter, RateLimitWindow } from "./queue/window_limiter.ts";
 export type { Span, Tracer } from "./tracing.ts";

@@ -8,6 +8,7 @@ import type { OptionRules, OptionTable, Settings } from "../api/options.ts";
 import { type Clock, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { MetricLabels, Metrics } from "../metrics.ts";
+import { pauseAfter, TokenBucket } from "../pace.ts";
 import { linkedSignal } from "../signals.ts";
 import { inSpan, spanHeaders, type Tracer } from "../tracing.ts";
 import type { ApiRequest } from "./request.ts";
@@ -120,9 +121,9 @@ export function retry(options: Settings<RetryOptions> & RetryDeps): Middleware {
         isRefused = false;
       },
     };
-    let backoff = initial;
     for (let attempt = 1;; attempt++) {
       const isLast = attempt >= maxAttempts;
+      const backoff = pauseAfter(attempt, { initial, max });
       const level = attempt > 1 ? "warn" : "debug";
       let delay: number;
       try {
@@ -143,7 +144,6 @@ export function retry(options: Settings<RetryOptions> & RetryDeps): Middleware {
         delay = backoff;
         logger?.[level]("A request failed and is retried", { action, error });
       }
-      backoff = Math.min(backoff * 2, max);
       const { signal, unlink } = linkedSignal(request.signal, closed);
       await sleep(delay * (1 + random() / 5), { clock, signal })
         .finally(unlink);
@@ -202,22 +202,17 @@ export function rateLimit(
       `Cannot limit requests: "perSecond" must be positive and "burst" at least 1: received ${perSecond} and ${burst}`,
     );
   }
-  const interval = 1000 / perSecond;
-  // The only state of the token bucket: the time when it was full or, in the
-  // future, when it will have a token again (GCRA).
-  let emptyUntil = Number.NEGATIVE_INFINITY;
+  const bucket = new TokenBucket(1_000 / perSecond, burst);
   return (next) => async (request) => {
     if (request.path.startsWith(EXEMPT_PATH)) return await next(request);
-    const now = clock.now();
-    emptyUntil = Math.max(emptyUntil, now - burst * interval) + interval;
-    const delay = emptyUntil - now;
+    const delay = bucket.reserve(clock.now());
     if (delay > 0) {
       const { signal, unlink } = linkedSignal(request.signal, closed);
       try {
         await sleep(delay, { clock, signal });
       } catch (error) {
-        // Returns the token: aborted requests must not delay later ones.
-        emptyUntil -= interval;
+        // Aborted requests must not delay later ones.
+        bucket.giveBack();
         throw error;
       } finally {
         unlink();

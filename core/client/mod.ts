@@ -134,12 +134,7 @@ export {
   loadConfig,
   type LoadConfigOptions,
 } from "../config/load_config.ts";
-export type { ByteRange } from "../json/byte_range.ts";
-export {
-  type HeaderField,
-  ObjectHeader,
-  type StringField,
-} from "../json/object_header.ts";
+export type { EventHeader } from "../json/object_header.ts";
 export {
   jsonLogger,
   type LogFields,

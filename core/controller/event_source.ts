@@ -14,7 +14,7 @@ import type { Metrics } from "../metrics.ts";
 /** Resolved namespaces that a controller or an event source watches. */
 export type NamespaceSet = "all" | readonly string[];
 
-/** Health of an event source. */
+/** What an event source says of itself, shown in the health of its controller. */
 export interface SourceHealth {
   /** Status; `"unknown"` for sources without health check. */
   readonly status: "healthy" | "unhealthy" | "unknown";

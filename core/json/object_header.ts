@@ -96,6 +96,53 @@ const NOTHING: Readonly<Record<string, string>> = Object.freeze({});
 const NONE: readonly never[] = Object.freeze([]);
 
 /**
+ * Identity and metadata of an object in an event. Fields are decoded when they are
+ * read, and again each time.
+ *
+ * As in Kubernetes, `null` counts as absent, and an absent string reads as empty.
+ * Reading a field that is not well-formed throws a `SyntaxError`.
+ */
+export interface EventHeader {
+  /** API version of the object; empty if its watch or list leaves it out. */
+  readonly apiVersion: string;
+  /** Kind of the object; empty if its watch or list leaves it out. */
+  readonly kind: string;
+  /** Name of the object. */
+  readonly name: string;
+  /** Namespace of the object; empty for cluster-scoped objects. */
+  readonly namespace: string;
+  /** UID of the object; distinguishes a recreated object from its predecessor. */
+  readonly uid: string;
+  /** resourceVersion of this state of the object. */
+  readonly resourceVersion: string;
+  /** Key of the object as text: `namespace/name`, or `name`. */
+  readonly keyText: string;
+  /** Generation of the desired state; undefined for kinds without it. */
+  readonly generation: number | undefined;
+  /** Deletion timestamp; undefined unless the object is being deleted. */
+  readonly deletionTimestamp: string | undefined;
+  /** Finalizers of the object. */
+  readonly finalizers: readonly string[];
+  /** All labels; {@linkcode EventHeader.label} reads a single one. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** All annotations; {@linkcode EventHeader.annotation} reads a single one. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Owner references of the object. */
+  readonly ownerReferences: readonly OwnerReference[];
+  /**
+   * Whether only the identity of the object is known: its name, namespace, UID,
+   * resourceVersion and generation. All other fields read as absent.
+   */
+  readonly isPartial: boolean;
+  /** Whether a finalizer is set; no other finalizer is decoded. */
+  hasFinalizer(finalizer: string): boolean;
+  /** Value of a label; no other label is decoded. */
+  label(key: string): string | undefined;
+  /** Value of an annotation; no other annotation is decoded. */
+  annotation(key: string): string | undefined;
+}
+
+/**
  * Header of an object: its identity and metadata, as ranges of its bytes. Fields
  * are decoded when they are read, and again each time.
  *
@@ -107,7 +154,7 @@ const NONE: readonly never[] = Object.freeze([]);
  * As in Kubernetes, `null` counts as absent, and an absent string reads as empty.
  * Of a repeated key the last one counts, as in `JSON.parse`.
  */
-export class ObjectHeader implements ByteRange {
+export class ObjectHeader implements ByteRange, EventHeader {
   /** Array that contains the object. */
   bytes: Uint8Array = NO_BYTES;
   /** Index of the opening brace of the object. */

@@ -206,19 +206,6 @@ class Taken<V> implements QueueItem<V> {
  * interval; each replaces the last), a *reschedule* (kept until it is due or
  * replaced by another one), and a *hold*, until which adds are collected but do
  * not run. All times are in milliseconds of the queue's clock.
- *
- * @example Take and run
- * ```ts
- * import { SchedulingQueue } from "@coracle/operator/core";
- *
- * const queue = new SchedulingQueue();
- * queue.add("default/web");
- * queue.add("default/web");
- * const item = queue.take();
- * if (item?.key !== "default/web" || item.events !== 2) throw new Error("No");
- * queue.done(item);
- * if (queue.take() !== undefined) throw new Error("Unexpected run");
- * ```
  */
 export class SchedulingQueue<V = unknown> {
   readonly #clock: Clock;

@@ -256,7 +256,8 @@ export function checkUser(user: object, subject: string): void {
 }
 
 /**
- * Validates the options of a server.
+ * Checks the options of a server before it opens anything: their names, types
+ * and ranges.
  *
  * @throws {TypeError} If an option is unknown or has another type.
  * @throws {RangeError} If a number is out of range.

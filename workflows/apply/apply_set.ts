@@ -136,7 +136,14 @@ export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   clock: "clock?",
 };
 
-/** Labels of the objects of a set. */
+/**
+ * Labels of the objects of a set, by which they are found: name and namespace of
+ * the owner, with its group as prefix.
+ *
+ * @throws {TypeError} If an option of the owner is unknown, missing or of another
+ * type.
+ * @throws {RangeError} If its name or namespace is no valid label value.
+ */
 export function ownerLabels(owner: SetOwner): Record<string, string> {
   checkOptions(owner, OWNER_RULES, "a set, owner");
   const { group, name, namespace } = owner;

@@ -31,7 +31,10 @@ function shortText(error: unknown): string {
     : line;
 }
 
-/** Error for failed nodes of a workflow; the other nodes were processed. */
+/**
+ * Error for failed nodes of a workflow. Nodes that depend on them waited; all
+ * others were processed.
+ */
 export class WorkflowError extends AggregateError {
   /** Results of all nodes. */
   readonly result: WorkflowResult;

@@ -2,7 +2,11 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import { type ByteRange, equalRanges } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
-import { hasSameMetadata, ObjectHeader } from "../../json/object_header.ts";
+import {
+  type EventHeader,
+  hasSameMetadata,
+  ObjectHeader,
+} from "../../json/object_header.ts";
 import { MAX_SLOTS } from "../store/key_table.ts";
 import type { ObjectStore } from "../store/object_store.ts";
 
@@ -39,12 +43,12 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
    * Metadata of the new state, or of the last known state of a deleted object;
    * read from its bytes without decoding the object.
    */
-  readonly header: ObjectHeader;
+  readonly header: EventHeader;
   /**
    * Metadata of the previous state. Undefined for `added`, and where the previous
    * state is no longer known; filters accept events without it.
    */
-  readonly previousHeader: ObjectHeader | undefined;
+  readonly previousHeader: EventHeader | undefined;
   /**
    * Whether the metadata is unchanged, except for `resourceVersion` and
    * `managedFields`; false if finding out requires reading `previousHeader`, which
@@ -245,7 +249,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   }
 
   /** Merges this detached event with a later event of the same object. */
-  mergedWith(later: CacheEvent<T>): CurrentEvent<T> {
+  mergedWith(later: CurrentEvent<T>): CurrentEvent<T> {
     return new CurrentEvent(this.#reader, {
       type: later.type === "deleted" ? "deleted" : this.type,
       header: later.header.copy(),
@@ -294,6 +298,6 @@ export function missingEvent<T extends KubernetesObject>(
 }
 
 /** Key of the object that a header describes. */
-export function keyOfHeader({ namespace, name }: ObjectHeader): ObjectKey {
+export function keyOfHeader({ namespace, name }: EventHeader): ObjectKey {
   return namespace === "" ? { name } : { namespace, name };
 }

@@ -55,7 +55,11 @@ const STEPS_PER_CHARGE = 2;
  * ```
  */
 export class MemoryBudget {
-  /** Memory pressure of the process; undefined if it is not observed. */
+  /**
+   * Memory pressure of the process; undefined if it is not observed.
+   *
+   * @internal
+   */
   readonly pressure: MemoryPressure | undefined;
   #limit: number;
   #used = 0;

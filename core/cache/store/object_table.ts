@@ -61,7 +61,7 @@ export class ObjectTable {
     name: emptyRange(),
     hash: 0,
   };
-  /** Random hash seed, so that colliding names cannot be prepared. */
+  /** Random hash seed: names that collide in one process need not in another. */
   readonly #seed: number = hashSeed();
   /** The four 32-bit words of the UID that was parsed last. */
   readonly #words: Uint32Array = new Uint32Array(4);

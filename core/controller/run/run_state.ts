@@ -5,6 +5,7 @@
  * @module
  */
 import type { KubernetesObject } from "../../api/object.ts";
+import { pauseAfter } from "../../pace.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
 
 /**
@@ -177,10 +178,8 @@ export interface RunPlan {
   readonly alarm: boolean;
 }
 
-/** First pause between failing runs that are caused by events. */
-const FIRST_PAUSE_MS = 100;
-/** Longest pause between failing runs that are caused by events. */
-const LONGEST_PAUSE_MS = 5_000;
+/** Pauses between failing runs that are caused by events. */
+const FLOOR = { initial: 100, max: 5_000 } as const;
 
 /**
  * Decides on the next step after a run.
@@ -240,11 +239,7 @@ function decideAfterFailure(
 ): RunPlan {
   const { now, startedAt, retry, maxInterval } = circumstances;
   const failures = state.failures + 1;
-  const floor = Math.min(
-    FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 10),
-    LONGEST_PAUSE_MS,
-    maxInterval,
-  );
+  const floor = Math.min(pauseAfter(failures, FLOOR), maxInterval);
   const plan = (
     failure: FailurePlan,
     timerAt: number,
@@ -261,7 +256,7 @@ function decideAfterFailure(
         : "retry",
       rescheduleAt: delay === undefined ? undefined : now + delay,
       holdUntil: now +
-        Math.min(floor, Math.max(delay ?? floor, FIRST_PAUSE_MS)),
+        Math.min(floor, Math.max(delay ?? floor, FLOOR.initial)),
       failure,
       alarm: changed.alarmed && !state.alarmed,
     };

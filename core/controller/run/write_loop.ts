@@ -6,6 +6,7 @@ import type { Clock } from "../../clock.ts";
 import { prunedField } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
+import { pauseAfter } from "../../pace.ts";
 import { diffJsonPatch, pointerSteps } from "../../patch/json_patch.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
 import { LatestMap } from "../latest_map.ts";
@@ -64,8 +65,8 @@ const LOOP_WRITES = 5;
  * is long if very many objects are in a loop.
  */
 const LOOP_WINDOW_MS = 60_000;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+/** Pauses of an object whose runs repeat a write. */
+const PAUSE = { initial: 1_000, max: 60_000 } as const;
 /** Minimum number of targets kept in memory: those that were written last. */
 const MIN_TARGETS = 2_000;
 /** Number of others that are kept of very many, for loops that include these. */
@@ -135,10 +136,7 @@ export class WriteLoopDetector {
       fields: isChange
         ? changedFields(before, after.object).slice(0, MAX_FIELDS)
         : [],
-      pause: Math.min(
-        FIRST_PAUSE_MS * 2 ** (times - LOOP_WRITES),
-        LONGEST_PAUSE_MS,
-      ),
+      pause: pauseAfter(times - LOOP_WRITES + 1, PAUSE),
     };
   }
 }

@@ -10,7 +10,7 @@ import {
 } from "../../api/options.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 import type { IndexDefinition } from "../../cache/store/object_indexes.ts";
-import type { ObjectHeader } from "../../json/object_header.ts";
+import type { EventHeader } from "../../json/object_header.ts";
 
 /**
  * Mapper from secondaries to primaries, with an index that finds the
@@ -308,7 +308,7 @@ export class MappedEvent<S extends KubernetesObject>
   implements MappedObject<S> {
   readonly #event: CacheEvent<S>;
   readonly #side: "object" | "previous";
-  readonly #header: ObjectHeader;
+  readonly #header: EventHeader;
   #isDecoded = false;
 
   constructor(event: CacheEvent<S>, side: "object" | "previous") {

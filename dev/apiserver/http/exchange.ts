@@ -55,7 +55,7 @@ export interface ServerResponse {
   readonly upgrade?: Upgrade | undefined;
 }
 
-/** Upgrade of a connection to a WebSocket. */
+/** How the connection of a request goes on as a WebSocket, after status 101. */
 export interface Upgrade {
   /** Subprotocol chosen from those that the client offered. */
   readonly protocol: string;

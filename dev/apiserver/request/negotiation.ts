@@ -52,7 +52,7 @@ export const PLAIN_JSON: Representation = {
   version: "v1",
 };
 
-/** Media type of protobuf. */
+/** Media type of Kubernetes' protobuf, which kubectl and client-go ask for. */
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 const ENCODINGS: ReadonlyMap<string, Media> = new Map<string, Media>([

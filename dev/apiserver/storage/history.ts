@@ -1,6 +1,6 @@
 import type { StoredObject } from "./stored_object.ts";
 
-/** Type of a change. */
+/** What a write did to an object, by the names that watch events have. */
 export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
 /** Change of one object. */

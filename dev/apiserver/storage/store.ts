@@ -37,7 +37,7 @@ export interface Journal {
   append(change: Change): void;
 }
 
-/** Key of a resource in the store. */
+/** Key of a resource in the store: `GROUP/PLURAL`, in any version of the kind. */
 export function resourceKey({ group, plural }: GroupResource): string {
   return `${group}/${plural}`;
 }
