@@ -395,6 +395,7 @@ export class Operator {
       controllers: this.#controllers.values(),
       informers: this.#deps?.informers,
       lag: this.#state === "started" ? this.#lag : undefined,
+      lease: this.#coordination?.health(),
     });
   }
 
