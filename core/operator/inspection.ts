@@ -5,12 +5,14 @@
  *
  * @module
  */
+import { durationText } from "../api/duration.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Clock, Timer } from "../clock.ts";
 import { shortText } from "../error_text.ts";
 import type { ObjectHistory } from "../controller/controller.ts";
 import type { ManagedController } from "./controller_start.ts";
+import type { LeaseHealth } from "./coordination.ts";
 import { SYSTEM } from "./process_memory.ts";
 
 /** Maximum number of objects shown per controller: those that ran last. */
@@ -54,12 +56,14 @@ export class LoopLag {
 
 /** Returns the state of an operator as plain data. */
 export function inspection(
-  { state, controllers, informers, lag }: {
+  { state, controllers, informers, lag, lease }: {
     readonly state: string;
     readonly controllers: Iterable<ManagedController>;
     readonly informers: InformerPool | undefined;
     /** Lag of the event loop; undefined while the operator does not run. */
     readonly lag: LoopLag | undefined;
+    /** Health of the Lease; undefined without leader election and sharding. */
+    readonly lease: LeaseHealth | undefined;
   },
 ): object {
   const { used = 0, allowed = 0 } = informers?.budget ?? {};
@@ -71,11 +75,17 @@ export function inspection(
       informers?.usage() ?? [],
       ([kind, usage]) => ({ kind, ...usage }),
     ),
-    controllers: Array.from(controllers, inspectController),
+    controllers: Array.from(
+      controllers,
+      (controller) => inspectController(controller, lease),
+    ),
   };
 }
 
-function inspectController(controller: ManagedController): object {
+function inspectController(
+  controller: ManagedController,
+  lease: LeaseHealth | undefined,
+): object {
   const { informers, sources, ...health } = controller.health();
   const watches = informers.flatMap(({ kind, watches }) =>
     watches.flatMap(({ namespace, state, lastError, consecutiveFailures }) =>
@@ -89,9 +99,13 @@ function inspectController(controller: ManagedController): object {
   const broken = [...sources].flatMap(([name, { status, message }]) =>
     status === "unhealthy" ? [`source ${name}: ${message ?? status}`] : []
   );
+  // Without its Lease no controller of this replica runs.
+  const lost = lease?.error === undefined ? [] : [
+    `Lease ${lease.name} for ${durationText(lease.failingFor)}: ${lease.error}`,
+  ];
   return {
     ...health,
-    faults: [...watches, ...broken],
+    faults: [...lost, ...watches, ...broken],
     workflow: controller.settings.workflow?.toMermaid?.(),
     objects: controller.recent(MAX_OBJECTS).map(({ runs, ...history }) => ({
       ...history,

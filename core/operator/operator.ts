@@ -393,6 +393,7 @@ export class Operator {
       controllers: this.#controllers.values(),
       informers: this.#deps?.informers,
       lag: this.#state === "started" ? this.#lag : undefined,
+      lease: this.#coordination?.health(),
     });
   }
 

@@ -299,7 +299,9 @@ function sendLarge(url: string, size: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => {
       socket.write(
-        "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+        `POST / HTTP/1.1\r\nhost: x\r\nx-hub-signature-256: sha256=${
+          "0".repeat(64)
+        }\r\ntransfer-encoding: chunked\r\n\r\n`,
       );
       let sent = 0;
       // Once the body is too long it listens first: a write to a connection that

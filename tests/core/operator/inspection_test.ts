@@ -23,6 +23,7 @@ function inspected(parts: {
   readonly object?: object;
   readonly known?: boolean;
   readonly runs?: readonly object[];
+  readonly lease?: Parameters<typeof inspection>[0]["lease"];
 }): Inspected {
   const { watches = [], sources = {}, known = true, runs = [] } = parts;
   const { object } = parts;
@@ -41,9 +42,20 @@ function inspected(parts: {
     controllers: [controller],
     informers: undefined,
     lag: undefined,
+    lease: parts.lease,
   }) as { readonly controllers: readonly Inspected[] };
   return seen.controllers[0]!;
 }
+
+test("A Lease that cannot be renewed is a fault of each controller", () => {
+  const lease = { name: "default/lock", held: false, healthy: false };
+  const failing = { ...lease, failingFor: 20_000, error: "It is forbidden" };
+  assert.deepEqual(inspected({ lease: failing }).faults, [
+    "Lease default/lock for 20s: It is forbidden",
+  ]);
+  const good = { ...lease, failingFor: 0, error: undefined };
+  assert.deepEqual(inspected({ lease: good }).faults, []);
+});
 
 test("Operator that does not run measures no lag when it is inspected", () => {
   const clock = new VirtualClock();
