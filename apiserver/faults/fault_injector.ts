@@ -1,3 +1,4 @@
+import { milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import {
@@ -52,7 +53,7 @@ export interface FaultTarget {
 }
 
 const RESTART_RULES: OptionRules<RestartOptions> = {
-  downFor: "size?",
+  downFor: "duration?",
   keepData: "boolean?",
 };
 
@@ -157,7 +158,8 @@ export class FaultInjector implements Faults {
     checkOptions(options, RESTART_RULES, "faults.restart()");
     const { downFor = 0, keepData = true } = options;
     const content = await this.#server.stop(keepData);
-    if (downFor > 0) await this.#wait(downFor);
+    const downtime = milliseconds(downFor);
+    if (downtime > 0) await this.#wait(downtime);
     await this.#server.start(keepData ? content : undefined);
   }
 
