@@ -3,7 +3,7 @@ import { isJsonObject, type StatusCause } from "@coracle/operator/internal";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { ownField } from "./schema/json_tree.ts";
-import { goTypeName } from "../validation/go_value.ts";
+import { goTypeName, isInt64 } from "../validation/go_value.ts";
 
 const MAX_REPLICAS = 2 ** 31 - 1;
 
@@ -33,7 +33,7 @@ export function scaleCauses(
 function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
   const value = valueAt(object, path);
   if (value === undefined) return [];
-  if (!Number.isInteger(value)) {
+  if (!isInt64(value as number)) {
     const why = accessorText(path, value, "int64");
     return [fieldError.invalid(path, 0, why)];
   }
@@ -61,7 +61,15 @@ function valueAt(object: UntypedObject, path: string): unknown {
 }
 
 function accessorText(path: string, value: unknown, wanted: string): string {
-  return `${path} accessor error: ${
-    value === null ? "<nil>" : JSON.stringify(value).replace(/^"|"$/g, "")
-  } is of the type ${goTypeName(value)}, expected ${wanted}`;
+  return `${path} accessor error: ${valueText(value)} is of the type ${
+    goTypeName(value)
+  }, expected ${wanted}`;
+}
+
+function valueText(value: unknown): string {
+  if (value === null) return "<nil>";
+  if (Number.isInteger(value) && !isInt64(value as number)) {
+    return (value as number).toExponential();
+  }
+  return JSON.stringify(value).replace(/^"|"$/g, "");
 }

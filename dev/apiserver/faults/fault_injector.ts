@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "@coracle/operator/client";
+import { type Clock, milliseconds, type Timer } from "@coracle/operator/client";
 import { checkOptions, type OptionRules } from "@coracle/operator/internal";
 import {
   jsonResponse,
@@ -52,7 +52,7 @@ export interface FaultTarget {
 }
 
 const RESTART_RULES: OptionRules<RestartOptions> = {
-  downFor: "size?",
+  downFor: "duration?",
   keepData: "boolean?",
 };
 
@@ -157,7 +157,8 @@ export class FaultInjector implements Faults {
     checkOptions(options, RESTART_RULES, "faults.restart()");
     const { downFor = 0, keepData = true } = options;
     const content = await this.#server.stop(keepData);
-    if (downFor > 0) await this.#wait(downFor);
+    const downtime = milliseconds(downFor);
+    if (downtime > 0) await this.#wait(downtime);
     await this.#server.start(keepData ? content : undefined);
   }
 

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import type { Duration } from "@coracle/operator/client";
 import type { ActiveFault, FaultMatch, FaultRule } from "./fault_rule.ts";
 
 /** Options of {@linkcode Faults.restart}. */
@@ -74,11 +75,11 @@ export interface Faults {
   /** Crashes the server and restarts it on the same port. */
   restart(options?: {
     /**
-     * Downtime, in milliseconds of the server's clock.
+     * Downtime, by the server's clock.
      *
      * @default {0}
      */
-    readonly downFor?: number | undefined;
+    readonly downFor?: Duration | undefined;
     /**
      * Whether the objects are kept. The history from which watches resume is
      * always lost.

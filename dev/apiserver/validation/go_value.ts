@@ -91,5 +91,10 @@ export function goTypeName(value: unknown): string {
   if (isJsonObject(value)) return "map[string]interface {}";
   if (typeof value === "boolean") return "bool";
   if (typeof value === "string") return "string";
-  return Number.isInteger(value) ? "int64" : "float64";
+  return isInt64(value as number) ? "int64" : "float64";
+}
+
+/** Whether Go reads a number as an integer, which has 64 bits. */
+export function isInt64(value: number): boolean {
+  return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
 }

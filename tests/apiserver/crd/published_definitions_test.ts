@@ -301,3 +301,49 @@ test("The URL of a webhook has https, a host and nothing else", async () => {
     }
   });
 });
+
+test("A number has the type that Go reads, and only formats of its type count", async () => {
+  await withServer(async (send) => {
+    const crd = definition({
+      type: "object",
+      properties: {
+        spec: {
+          type: "object",
+          properties: {
+            i: { type: "integer" },
+            i32: { type: "integer", format: "int32" },
+            u64: { type: "integer", format: "uint64" },
+            replicas: { type: "integer" },
+          },
+        },
+      },
+    });
+    const { status } = await send("POST", DEFINITION_PATH, crd);
+    assert.equal(status, 201);
+    const cases: readonly (readonly [spec: unknown, why: RegExp])[] = [
+      [{ u64: -1 }, /^$/],
+      [
+        { i: 1e19 },
+        /spec\.i in body must be of type integer: "number".*value must be of type integer \(default format\)/s,
+      ],
+      [
+        { u64: 18446744073709551615 },
+        /"number".*type integer \(default format\)/s,
+      ],
+      [
+        { i32: 1.5 },
+        /"float64": spec\.i32 in body must be of type int32: "float64"/,
+      ],
+    ];
+    for (const [index, [spec, why]] of cases.entries()) {
+      const { status, body } = await send("POST", THINGS, {
+        apiVersion: "published.dev/v1",
+        kind: "Thing",
+        metadata: { name: `t${index}` },
+        spec,
+      });
+      const text = status === 201 ? "" : String(body.message);
+      assert.match(text, why, JSON.stringify(spec));
+    }
+  });
+});

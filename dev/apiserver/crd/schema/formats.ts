@@ -17,6 +17,10 @@ function matching(regexp: RegExp): FormatCheck {
   return (text) => regexp.test(text);
 }
 
+const SHORT_NAME_REGEXP = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+const LONG_NAME_REGEXP =
+  /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
 /**
  * Formats that kube-apiserver checks in custom resources, by name without
  * dashes; other formats are ignored.
@@ -43,9 +47,17 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["isbn10", isIsbn10],
   ["isbn13", isIsbn13],
   [
+    "k8slongname",
+    (text) => text.length <= 253 && LONG_NAME_REGEXP.test(text),
+  ],
+  [
+    "k8sshortname",
+    (text) => text.length <= 63 && SHORT_NAME_REGEXP.test(text),
+  ],
+  [
     "mac",
     matching(
-      /^(?:[0-9a-f]{2}(?:([:-])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}(?:(?:\1[0-9a-f]{2}){2}|(?:\1[0-9a-f]{2}){14})?|(?:[0-9a-f]{4}\.){2,3}[0-9a-f]{4}|(?:[0-9a-f]{4}\.){9}[0-9a-f]{4})$/i,
+      /^(?:[0-9a-f]{2}(?:([:-])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}(?:(?:\1[0-9a-f]{2}){2}|(?:\1[0-9a-f]{2}){14})?|(?:[0-9a-f]{4}\.){2,3}[0-9a-f]{4}|(?:[0-9a-f]{4}\.){9}[0-9a-f]{4}|[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40})$/i,
     ),
   ],
   ["password", () => true],

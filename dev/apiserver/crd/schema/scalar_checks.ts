@@ -1,5 +1,5 @@
 import { jsonEquals, type OpenApiSchema } from "@coracle/operator/internal";
-import { goNumber, goQuote } from "../../validation/go_value.ts";
+import { goNumber, goQuote, isInt64 } from "../../validation/go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
 import { pattern as compiledPattern } from "../../cel/pattern.ts";
 import { fieldError } from "../../status.ts";
@@ -18,15 +18,23 @@ export function typesOf(schema: OpenApiSchema): readonly string[] {
 }
 
 /** Format of a schema; empty if the server does not check it. */
-export function formatOf({ format }: OpenApiSchema): string {
-  return format !== undefined && isKnownFormat(format) ? format : "";
+export function formatOf({ type, format = "" }: OpenApiSchema): string {
+  const isKnown = type === undefined || type === "string"
+    ? isKnownFormat(format)
+    : NUMBER_FORMATS_OF_TYPE[type]?.includes(format) === true;
+  return isKnown ? format : "";
 }
+
+const NUMBER_FORMATS_OF_TYPE: Readonly<Record<string, readonly string[]>> = {
+  integer: ["int32", "int64"],
+  number: ["float", "double"],
+};
 
 function jsonTypeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") {
-    return Number.isInteger(value) ? "integer" : "number";
+    return isInt64(value) ? "integer" : "number";
   }
   return typeof value;
 }
@@ -103,8 +111,6 @@ export function checkFormat(subject: Subject): Findings | undefined {
 const INTEGERS: Readonly<Record<string, readonly [number, number]>> = {
   int32: [-(2 ** 31), 2 ** 31],
   int64: [-(2 ** 63), 2 ** 63],
-  uint32: [0, 2 ** 32],
-  uint64: [0, 2 ** 64],
 };
 const MAX_FLOAT = 3.4028234663852886e38;
 
@@ -114,13 +120,14 @@ function rangeFinding(
   number: number,
   subject: Subject,
 ): Findings | undefined {
-  const { type, format = "" } = subject.schema;
+  const { type } = subject.schema;
+  const format = formatOf(subject.schema);
   const isInteger = type === "integer";
-  const [least, above] = INTEGERS[String(format)] ?? INTEGERS["int64"] ?? [];
+  const [least, above] = INTEGERS[format] ?? INTEGERS["int64"] ?? [];
   const fits = isInteger
     ? Number.isInteger(number) && number >= Number(least) &&
       number < Number(above)
-    : !/^float(?:32)?$/.test(String(format)) || Math.abs(number) <= MAX_FLOAT;
+    : format !== "float" || Math.abs(number) <= MAX_FLOAT;
   if (fits) return undefined;
   const form = format === "" ? "(default format)" : `with format ${format}`;
   return invalidAtRoot(
