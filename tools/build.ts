@@ -185,8 +185,10 @@ function vendor(name: string): void {
     ...["--external:bufferutil", "--external:utf-8-validate"],
     // The entry point of yaml for browsers is an ES module.
     ...(name === "#yaml" ? ["--platform=browser"] : []),
-    // As in Node itself: without undici's experimental parser.
-    ...(name === "#undici" ? ["--define:esbuildDetection=1"] : []),
+    // As in Node itself without undici's experimental parser, and without its forms.
+    ...(name === "#undici"
+      ? ["--define:esbuildDetection=1", "--external:../web/*"]
+      : []),
   ).replaceAll(
     /__require\("([\w/:]+)"\)/g,
     (call, module: string) =>

@@ -388,6 +388,23 @@ test("A connection that the server closes while it is idle is replaced", () =>
     assert.equal(peer.requests.length, 2);
   }));
 
+test("An idle connection is closed before the server would close it", () =>
+  withAnswers([
+    `${HEAD}content-length: 2\r\nkeep-alive: timeout=2\r\n\r\nab`,
+  ], async (transport, peer) => {
+    assert.equal(await read(transport), "ab");
+    assert.equal(peer.open.size, 1);
+    await until("it is closed", () => peer.open.size === 0, SOON);
+  }));
+
+test("An idle connection is closed by bytes that nobody asked for", () =>
+  withAnswers([`${OK}ab`, `${OK}cd`], async (transport, peer) => {
+    assert.equal(await read(transport), "ab");
+    for (const socket of peer.open) socket.write(`${OK}XX`);
+    await until("it is closed", () => peer.open.size === 0, SOON);
+    assert.equal(await read(transport), "cd");
+  }));
+
 test("A connection that was refused its body serves no further request", () => {
   const big = "x".repeat(32 << 20);
   const refuse: Answer = (socket) => {
