@@ -3,6 +3,7 @@ import type { CrdNames } from "../../core/crd/crd_object.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
+import { approvalCondition } from "./api_approval.ts";
 
 type Names = Partial<CrdNames>;
 
@@ -14,7 +15,8 @@ interface TakenNames {
 
 /**
  * Computes the status of a CRD: accepted names and the conditions
- * `NamesAccepted` and `Established`. An established CRD remains established.
+ * `NamesAccepted`, `Established` and, in a group of Kubernetes,
+ * `KubernetesAPIApprovalPolicyConformant`. An established CRD remains established.
  *
  * @param object CRD.
  * @param others All CRDs; those of other groups are ignored.
@@ -38,6 +40,8 @@ export function nextCrdStatus(
     }
     : { type: "NamesAccepted", status: "False", ...conflict };
   const conditions = [...crd.status?.conditions ?? []];
+  const approval = approvalCondition(crd);
+  if (approval !== undefined) setCondition(conditions, approval, now);
   setCondition(conditions, accepted, now);
   if (established(conditions)?.status !== "True") {
     setCondition(

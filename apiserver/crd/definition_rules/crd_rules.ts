@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { approvalState } from "../api_approval.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { CrdVersion } from "../../../core/crd/kind_definition.ts";
@@ -317,14 +318,7 @@ const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
 
 /** Functions that the rules of definitions call, besides those of built-in kinds. */
 const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
-  approval: (note: string) =>
-    note === ""
-      ? "missing"
-      : note.startsWith("unapproved")
-      ? "bypassed"
-      : URL.canParse(note)
-      ? "approved"
-      : "invalid",
+  approval: approvalState,
   goFieldNames: (keywords: readonly string[]) =>
     keywords.map((keyword) =>
       keyword.replace(/^x-kubernetes-/, "x-").replace(
