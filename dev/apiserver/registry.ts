@@ -309,6 +309,8 @@ export interface ResourceDefinition extends GroupResource {
     live: UntypedObject,
     context: HookContext,
   ): readonly StatusCause[];
+  /** Warnings for a valid object, besides what the live object had; not for subresources. */
+  warnings?(object: UntypedObject, live?: UntypedObject): readonly string[];
   /**
    * Changes an object when its deletion starts, in place: a CRD gets the
    * condition `Terminating` and a finalizer.

@@ -7,6 +7,7 @@ import {
   type JsonObject,
 } from "@coracle/operator/internal";
 import { CRD_CLEANUP_FINALIZER, type ResourceDefinition } from "../registry.ts";
+import { formatWarnings } from "./crd_warnings.ts";
 import { createCauses, updateCauses } from "./definition_rules/crd_rules.ts";
 
 /** Lifecycle of CustomResourceDefinitions. */
@@ -17,6 +18,7 @@ export const CRD_LIFECYCLE: Pick<
   | "prepareForDeletion"
   | "validateCreate"
   | "validateUpdate"
+  | "warnings"
 > = {
   prepareForCreate(object) {
     object.status = { ...EMPTY_STATUS };
@@ -40,6 +42,7 @@ export const CRD_LIFECYCLE: Pick<
   validateCreate: (object) => createCauses(object),
   validateUpdate: (object, live, { subresource }) =>
     subresource === "status" ? [] : updateCauses(object, live),
+  warnings: formatWarnings,
 };
 
 const EMPTY_STATUS = {

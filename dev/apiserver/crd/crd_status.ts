@@ -5,6 +5,7 @@ import {
   type CrdObject,
   jsonEquals,
 } from "@coracle/operator/internal";
+import { approvalCondition } from "./api_approval.ts";
 
 type Names = Partial<CrdNames>;
 
@@ -16,7 +17,8 @@ interface TakenNames {
 
 /**
  * Computes the status of a CRD: accepted names and the conditions
- * `NamesAccepted` and `Established`. An established CRD remains established.
+ * `NamesAccepted`, `Established` and, in a group of Kubernetes,
+ * `KubernetesAPIApprovalPolicyConformant`. An established CRD remains established.
  *
  * @param object CRD.
  * @param others All CRDs; those of other groups are ignored.
@@ -40,6 +42,8 @@ export function nextCrdStatus(
     }
     : { type: "NamesAccepted", status: "False", ...conflict };
   const conditions = [...crd.status?.conditions ?? []];
+  const approval = approvalCondition(crd);
+  if (approval !== undefined) setCondition(conditions, approval, now);
   setCondition(conditions, accepted, now);
   if (established(conditions)?.status !== "True") {
     setCondition(

@@ -266,6 +266,7 @@ function validateNew(
   if (definition.custom) {
     request.warnings.push(...finalizerWarnings(metadata));
   }
+  request.warnings.push(...definition.warnings?.(object) ?? []);
 }
 
 /**

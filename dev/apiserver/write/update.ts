@@ -205,6 +205,9 @@ export function updateObject(
   if (definition.custom) {
     request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
   }
+  if (request.subresource === undefined) {
+    request.warnings.push(...definition.warnings?.(next, live) ?? []);
+  }
   attributes.object = show ? show(next) : next;
   context.admission.run("validate", attributes);
   return store(request, { stored, live, next, dryRun: options.dryRun });

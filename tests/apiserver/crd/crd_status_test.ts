@@ -42,6 +42,42 @@ function accepted(
   return { ...crd, status: nextCrdStatus(crd, [], 0) };
 }
 
+test("nextCrdStatus() says whether an API of Kubernetes is approved", () => {
+  const type = "KubernetesAPIApprovalPolicyConformant";
+  const said = (group: string, note: string) => {
+    const crd = definition("boats");
+    const annotations = { "api-approved.kubernetes.io": note };
+    return condition(
+      nextCrdStatus(
+        {
+          ...crd,
+          metadata: { ...crd.metadata, annotations },
+          spec: { ...crd.spec as object, group },
+        } as UntypedObject,
+        [],
+        0,
+      ),
+      type,
+    );
+  };
+  assert.equal(said("a.dev", "https://a/1"), undefined);
+  assert.equal(
+    said("a.k8s.io", "https://a/1"),
+    "True ApprovedAnnotation approved in https://a/1",
+  );
+  assert.equal(
+    said("k8s.io", "unapproved, a test"),
+    'False UnapprovedAnnotation not approved: "unapproved, a test"',
+  );
+  assert.match(
+    String(said("k8s.io", "")),
+    /^False MissingAnnotation protected/,
+  );
+  for (const note of ["a", "mailto:a", "/a"]) {
+    assert.match(String(said("k8s.io", note)), /^False InvalidAnnotation prot/);
+  }
+});
+
 test("nextCrdStatus() accepts free names", () => {
   const status = nextCrdStatus(definition("boats"), [], 1_000);
   assert.equal(

@@ -125,6 +125,7 @@ function definition(schema: Record<string, unknown>, extra: object = {}) {
 }
 
 interface Answer {
+  readonly warning: string;
   readonly status: number;
   // deno-lint-ignore no-explicit-any -- tests look at whatever is there
   readonly body: any;
@@ -161,7 +162,9 @@ async function withServer(run: (send: Send) => Promise<void>): Promise<void> {
       for await (const chunk of response.body) {
         text += decoder.decode(chunk, { stream: true });
       }
-      return { status: response.status, body: JSON.parse(text) };
+      const { status, headers } = response;
+      const warning = String(headers["warning"] ?? "");
+      return { status, warning, body: JSON.parse(text) };
     });
   } finally {
     await server.stop();
@@ -318,8 +321,9 @@ test("A number has the type that Go reads, and only formats of its type count", 
         },
       },
     });
-    const { status } = await send("POST", DEFINITION_PATH, crd);
+    const { status, warning } = await send("POST", DEFINITION_PATH, crd);
     assert.equal(status, 201);
+    assert.match(warning, /^299 - "unrecognized format \\"uint64\\""$/);
     const cases: readonly (readonly [spec: unknown, why: RegExp])[] = [
       [{ u64: -1 }, /^$/],
       [

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { approvalState } from "../api_approval.ts";
 import type { UntypedObject } from "@coracle/operator/client";
 import type { CrdVersion } from "@coracle/operator/crd";
 import {
@@ -317,14 +318,7 @@ const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
 
 /** Functions that the rules of definitions call, besides those of built-in kinds. */
 const DEFINITION_FUNCTIONS: typeof FUNCTIONS = {
-  approval: (note: string) =>
-    note === ""
-      ? "missing"
-      : note.startsWith("unapproved")
-      ? "bypassed"
-      : URL.canParse(note)
-      ? "approved"
-      : "invalid",
+  approval: approvalState,
   goFieldNames: (keywords: readonly string[]) =>
     keywords.map((keyword) =>
       keyword.replace(/^x-kubernetes-/, "x-").replace(
