@@ -12,7 +12,6 @@ import {
 import { Client } from "../core/client/client.ts";
 import { clientSettings } from "../core/client/client_options.ts";
 import { openConnection } from "../core/client/connection.ts";
-import type { ReconnectOptions } from "../core/cache/watch/reconnect.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
@@ -110,7 +109,9 @@ export interface TestClusterOptions {
        * Watches that last for weeks on a virtual clock, where an idle operator
        * would begin hundreds of new ones a day.
        */
-      readonly reconnect?: ReconnectOptions | undefined;
+      readonly reconnect?:
+        | { readonly minWatchTimeout: number }
+        | undefined;
     }) => TestedOperator)
     | undefined;
   /**
