@@ -114,7 +114,8 @@ export interface ApiServerOptions {
   /**
    * Whether watches get a bookmark every minute, as those of kube-apiserver.
    * Without them an idle watch costs nothing on a virtual clock; the bookmark
-   * that ends initial events is always sent.
+   * that ends initial events is always sent, and one to a watch from a later
+   * revision than that of the server, which has lost its data.
    *
    * @default {true}
    */

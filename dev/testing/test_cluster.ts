@@ -120,7 +120,9 @@ export interface TestClusterOptions {
        * Watches that last for weeks on a virtual clock, where an idle operator
        * would begin hundreds of new ones a day.
        */
-      readonly reconnect?: ReconnectOptions | undefined;
+      readonly reconnect?:
+        | { readonly minWatchTimeout: number }
+        | undefined;
     }) => TestedOperator)
     | undefined;
   /**

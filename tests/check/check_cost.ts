@@ -3,7 +3,7 @@
  * operator of real size, on the runtime that runs it.
  *
  * ```sh
- * npm run check:cost -- --plans 60 [--skip 0]
+ * npm run check:cost -- --plans 60
  * ```
  *
  * @module
@@ -11,6 +11,11 @@
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkOperator } from "../../dev/testing/check/check_operator.ts";
+
+/** Prints a line that no console of the world replaces. */
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
 
 const { values } = parseArgs({
   options: { plans: { type: "string", default: "60" } },
@@ -38,7 +43,7 @@ const ms = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1_000;
 const all = ms(process.cpuUsage(before));
 const part = begun === undefined ? NaN : ms(process.cpuUsage(begun));
 const { planned, scenarios } = report.coverage;
-console.log(
+print(
   `${plans} of ${planned} plans of ${scenarios} scenarios: ${
     Math.round(part / (plans - first))
   } ms of CPU a plan; ${
@@ -46,5 +51,5 @@ console.log(
   } s in all; ${report.findings.length} findings`,
 );
 for (const { title, plan } of report.findings) {
-  console.log(`  ${title}  ${plan}`);
+  print(`  ${title}  ${plan}`);
 }

@@ -100,6 +100,11 @@ export class Watcher implements ResponseStream {
     return this.#options.collection;
   }
 
+  /** Revision that was last sent to the client, or from which it started. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   /** Namespace of the watch; undefined for all namespaces. */
   get namespace(): string | undefined {
     return this.#options.selection.namespace;
@@ -350,7 +355,9 @@ export class WatchHub {
     const watchers = this.#watchers.get(collection) ?? new Set();
     this.#watchers.set(collection, watchers.add(watcher));
     this.counts.open++;
-    if (!this.#sendsBookmarks) return;
+    // A watch from the future, of a server that has lost its data, ends by one.
+    const isAhead = watcher.revision > this.#store.revision;
+    if (!this.#sendsBookmarks && !isAhead) return;
     this.#bookmarks ??= this.#clock.setTimer(
       () => this.#sendBookmarks(),
       BOOKMARK_INTERVAL_MS,
@@ -383,10 +390,9 @@ export class WatchHub {
   }
 
   #sendBookmarks(): void {
-    this.#bookmarks = this.#clock.setTimer(
-      () => this.#sendBookmarks(),
-      BOOKMARK_INTERVAL_MS,
-    );
+    this.#bookmarks = this.#sendsBookmarks
+      ? this.#clock.setTimer(() => this.#sendBookmarks(), BOOKMARK_INTERVAL_MS)
+      : undefined;
     for (const watcher of [...this.all()]) {
       watcher.bookmark(this.#store.revision);
     }

@@ -230,8 +230,11 @@ class Check {
     const { operator, kinds, from, export: name } = this.#options;
     const { invariants, externals } = this.#options;
     const objects = await this.#examples();
-    const definitions =
-      objects?.filter(({ kind }) => kind === "CustomResourceDefinition") ?? [];
+    // Those of a workload would come after the start of the operator.
+    const applied = (this.#options.workload as readonly CheckStep[] ?? [])
+      .flatMap((step) => "apply" in step ? [step.apply] : []);
+    const definitions = [...objects ?? [], ...applied]
+      .filter(({ kind }) => kind === "CustomResourceDefinition");
     const given = {
       operator,
       kinds,
@@ -349,6 +352,7 @@ class Check {
     let pruned = 0;
     const seen = new Set<string>();
     const planned: Plan[] = [];
+    const abouts = new Map<Plan, string>();
     for (const [scenario, run] of references) {
       // There is nothing to compare with where the reference never rests.
       if (scenario.sameAs !== undefined || !isAtRest(run)) continue;
@@ -359,11 +363,15 @@ class Check {
       });
       pruned += derived.pruned;
       planned.push(...derived.plans);
+      derived.plans.forEach((plan, at) => {
+        abouts.set(plan, derived.abouts[at] ?? "");
+      });
     }
     const wanted = planned.filter((plan) =>
       only === undefined || only.includes(kindOf(plan))
     );
-    const chosen = inTurns(wanted).slice(0, this.#options.plans);
+    const chosen = inTurns(newestFirst(wanted, abouts))
+      .slice(0, this.#options.plans);
     await this.#judgeClean([...references.keys()], all);
     const names = new Map(all.map((one) => [one.name, one]));
     await this.#inParallel(chosen, async (plan) => {
@@ -690,17 +698,59 @@ function rankOf({ plan, oracle }: Finding): number {
   return isAtOne ? at : kinds.length + at;
 }
 
-/** Interleaves the plans of all kinds, so that a budget covers each kind. */
+/**
+ * Sorts plans so that those about something else than the plans before them come
+ * first: they find most.
+ */
+function newestFirst(
+  plans: readonly Plan[],
+  abouts: ReadonlyMap<Plan, string>,
+): readonly Plan[] {
+  const counts = new Map<string, number>();
+  const ranked = plans.map((plan) => {
+    const about = abouts.get(plan) ?? "";
+    const rank = counts.get(about) ?? 0;
+    counts.set(about, rank + 1);
+    return { plan, rank };
+  });
+  return ranked.sort((a, b) => a.rank - b.rank).map(({ plan }) => plan);
+}
+
+/** Plans of a kind in a turn; those of these kinds find most in the corpus. */
+const TURNS: Readonly<Record<string, number>> = {
+  crash: 4,
+  stale: 2,
+  conflict: 2,
+  lost: 2,
+  call: 2,
+  refuse: 2,
+};
+
+/**
+ * Interleaves the plans of all kinds, so that a budget covers each kind: first one
+ * of each, then more of those that find most.
+ */
 function inTurns(plans: readonly Plan[]): readonly Plan[] {
   const order = Object.keys(PLAN_KINDS);
   const groups = Map.groupBy(plans, kindOf);
   const ranked = [...groups].sort(([a], [b]) =>
     order.indexOf(a) - order.indexOf(b)
   );
-  const longest = Math.max(0, ...ranked.map(([, group]) => group.length));
+  const turns = ranked.map(([kind, group]) => {
+    const size = TURNS[kind] ?? 1;
+    const [first, ...rest] = group;
+    return [
+      [first!],
+      ...Array.from(
+        { length: Math.ceil(rest.length / size) },
+        (_, at) => rest.slice(at * size, (at + 1) * size),
+      ),
+    ];
+  });
+  const longest = Math.max(0, ...turns.map(({ length }) => length));
   return Array.from(
     { length: longest },
-    (_, at) => ranked.flatMap(([, group]) => group[at] ?? []),
+    (_, at) => turns.flatMap((turn) => turn[at] ?? []),
   ).flat();
 }
 

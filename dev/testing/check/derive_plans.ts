@@ -52,6 +52,11 @@ type Candidate = readonly [Perturbation, situation?: string];
 /** Plans of a scenario. */
 export interface DerivedPlans {
   readonly plans: readonly Plan[];
+  /**
+   * What each plan is about, without names, such as a crash after the creation
+   * of a ConfigMap: plans about the same find mostly the same.
+   */
+  readonly abouts: readonly string[];
   /** Number of plans that were left out because they cannot matter. */
   readonly pruned: number;
 }
@@ -156,8 +161,26 @@ export function derivePlans(
       scenario: scenario.name,
       perturbations: [one],
     })),
+    abouts: found.map((one) => aboutOf(one, writes, events)),
     pruned,
   };
+}
+
+/** What a perturbation is about, without names. */
+function aboutOf(
+  one: Perturbation,
+  writes: readonly TracedWrite[],
+  events: readonly TracedEvent[],
+): string {
+  const { do: what, place = "", how = "", kind = "", field = "" } = one;
+  const write = writes.find(({ number }) => number === one["write"]);
+  const event = events.find(({ number }) => number === one["event"]);
+  const at = write !== undefined
+    ? signatureOf(write)
+    : event !== undefined
+    ? `${event.event} ${event.resource}`
+    : "";
+  return [what, place, how, kind, field, at].join(" ");
 }
 
 /** Signature of a write: its verb, kind and effect, without names. */

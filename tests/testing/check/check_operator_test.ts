@@ -114,7 +114,7 @@ test("The plans of a check take turns by their kinds, up to their number", async
   const all = await check({});
   assert.deepEqual(all.kinds, [
     ...["crash", "lost", "refuse", "throttle", "clock"],
-    ...["crash", "clock", "crash"],
+    ...["crash", "crash", "clock"],
   ]);
   assert.deepEqual(all.report.coverage.byKind, {
     crash: 3,

@@ -56,7 +56,7 @@ test("A plan that deposes the leader finds work which its successor leaves", asy
   const [found] = findings;
   assert.equal(
     found?.title,
-    'ConfigMap default/sample is missing after "apply Gadget default/sample"',
+    'ConfigMap default/sample is missing after "apply Gadget default/sample", and nobody creates it again',
   );
   assert.equal(found.writes[0], "apply ConfigMap default/sample");
   const correct = await checkOperator({
