@@ -90,6 +90,7 @@ export const TARGETS: readonly Target[] = [
     "ns/operation": atMostTimes(1 / 3, "client-go"),
   }),
   ...targets("dispatch", "coracle", { "µs CPU/run": atMost(6) }),
+  ...targets("idle", "coracle, 1000k", { "B/idle primary": atMost(16) }),
   ...targets("lru", "coracle", {
     "ns/hit": atMostTimes(1, "lru-cache, by size"),
   }),

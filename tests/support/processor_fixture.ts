@@ -86,6 +86,7 @@ export class ProcessorFixture {
       primaries: {
         keyAt: (place) => this.#keyAt(place),
         placeOf: (key) => this.#placeOf(text(key)),
+        getAt: (place) => primaries.get(this.#keyAt(place) ?? ""),
         get: (key) => primaries.get(text(key)),
         has: (key) => primaries.has(text(key)),
         keys: () => primaries.keys(),

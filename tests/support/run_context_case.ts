@@ -135,6 +135,7 @@ export function contextOf(
   const run = new Run<KubernetesObject>({
     key: "default/a",
     primary,
+    place: -1,
     isUnread: false,
     cause: { type: "added" } as never,
     retry: { attempt: 0 } as never,

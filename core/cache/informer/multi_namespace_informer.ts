@@ -331,6 +331,12 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return store === undefined || slot < 0 ? -1 : placeIn(store, slot);
   }
 
+  /** Object at a place, as {@linkcode get} returns it. */
+  getAt(place: number): T | undefined {
+    const [number, slot] = storeAndSlot(place);
+    return this.#stores.get(number)?.getAt(slot);
+  }
+
   /** Key of the object at a place; undefined if there is none. */
   keyAt(place: number): string | undefined {
     const [number, slot] = storeAndSlot(place);

@@ -415,6 +415,17 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return slot < 0 ? undefined : this.headerAt(slot);
   }
 
+  /**
+   * Object in a slot, frozen; undefined if there is none.
+   *
+   * @throws {Error} If only its key is stored.
+   */
+  getAt(slot: number): T | undefined {
+    return this.#table.isUsed(slot)
+      ? this.#present(slot, this.#decoded(slot))
+      : undefined;
+  }
+
   /** Slot of an object, which it keeps until it is removed; -1 if absent. */
   slotOf(key: ObjectKey): number {
     return this.#table.find(key);

@@ -78,7 +78,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly finalizer: string | undefined;
   readonly primaries:
     & PrimaryCache<P>
-    & Pick<MultiNamespaceInformer<P>, "keyAt" | "placeOf">;
+    & Pick<MultiNamespaceInformer<P>, "getAt" | "keyAt" | "placeOf">;
   /** Event sources, some of which follow the changes of primaries. */
   readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
@@ -154,6 +154,8 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;
   readonly #slice: TimeSlice;
+  /** Whether any primary has another place than at first. */
+  #hasMoved = false;
   #paused = true;
   /** Whether runs have been started before. */
   #hasResumed = false;
@@ -199,6 +201,7 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   onPrimaryMoved(from: number, to: number): void {
+    this.#hasMoved = true;
     this.#queue.move(from, to);
   }
 
@@ -434,13 +437,14 @@ export class EventProcessor<P extends KubernetesObject>
     const { key } = item;
     const deleted = this.#deleted.get(key)?.[0];
     const isUnread = deleted === undefined && settings.selection.bounded;
+    const place = deleted === undefined ? primaries.placeOf(key) : -1;
     const primary = deleted?.object ??
-      (!isUnread
-        ? primaries.get(key)
+      (place < 0
+        ? undefined
         // Only its key, until it is read.
-        : primaries.has(key)
+        : isUnread
         ? { metadata: parseKey(key) } as P
-        : undefined);
+        : primaries.getAt(place));
     if (primary === undefined || !this.#owns(key)) {
       item.value = undefined;
       return undefined;
@@ -454,6 +458,7 @@ export class EventProcessor<P extends KubernetesObject>
     if (state !== FRESH) this.#queue.setTimer(item, Infinity);
     return new Run({
       key,
+      place,
       primary,
       isUnread,
       cause: queuedCause(item),
@@ -541,7 +546,10 @@ export class EventProcessor<P extends KubernetesObject>
       item,
       plan.timerAt,
       plan.timerCause === "retry" ? RETRY : INTERVAL,
-      this.#deps.primaries.placeOf(key),
+      // Otherwise the object is where it was, or its run would be removed.
+      settings.allEvents || this.#hasMoved
+        ? this.#deps.primaries.placeOf(key)
+        : run.place,
     );
     if (plan.rescheduleAt !== undefined) {
       this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);

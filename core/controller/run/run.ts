@@ -99,6 +99,7 @@ type RunStart<P extends KubernetesObject> =
     | "finalStateUnknown"
     | "isUnread"
     | "key"
+    | "place"
     | "primary"
     | "retry"
     | "startedAt"
@@ -119,6 +120,8 @@ export class Run<P extends KubernetesObject> {
   readonly key: string;
   /** Primary from the cache, frozen; only its key until it has been read. */
   primary: P;
+  /** Place of the primary in the cache when the run began; -1 if it had none. */
+  readonly place: number;
   /** Whether the primary must be read first, since its cache is bounded. */
   readonly isUnread: boolean;
   readonly cause: RunCause;
@@ -159,6 +162,7 @@ export class Run<P extends KubernetesObject> {
 
   constructor(start: RunStart<P>) {
     this.key = start.key;
+    this.place = start.place;
     this.primary = start.primary;
     this.isUnread = start.isUnread;
     this.cause = start.cause;
