@@ -120,7 +120,7 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
   }
 
   /**
-   * Hands the request to another connection, which nobody has answered yet.
+   * Hands the request, which has no response yet, to another connection.
    *
    * @param reason Error of the request if that happens too often.
    */
@@ -207,7 +207,9 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
 
   onResponseError(_: Controller | null, error: unknown): void {
     if (this.#isOver) return;
-    if (isRetired(error) && this.#status === 0) this.moved(error);
+    // What may have been written is never sent again, but for reads over HTTP/2.
+    const isSafe = !this.isStarted || this.canMultiplex;
+    if (isRetired(error) && this.#status === 0 && isSafe) this.moved(error);
     else this.fail(error);
   }
 

@@ -54,8 +54,8 @@ export class UndiciTransport implements HttpTransport {
     this.#connector = new Connector(options);
     this.#encoder = new RequestEncoder(prefix);
     // Bun's HTTP/2 loses resets, and stops all streams of a connection for one that
-    // nobody reads.
-    this.#multiplexes = this.#connector.isTls && currentRuntime() !== "bun";
+    // nobody reads. Deno's leaves some closed connections open under load.
+    this.#multiplexes = this.#connector.isTls && currentRuntime() === "node";
   }
 
   send(request: HttpRequest): Promise<HttpResponse> {
