@@ -29,7 +29,12 @@ async function manifests(
   let out = "";
   let said = "";
   const code = await runCommandLine(
-    ["manifests", file, "--image=img:1", ...flags],
+    [
+      "manifests",
+      file,
+      ...flags.includes("--image") ? [] : ["--image=img:1"],
+      ...flags,
+    ],
     {
       colors: false,
       out: (text) => void (out += text),
