@@ -180,13 +180,14 @@ export class ServiceAccountTokens {
     const bytes = Buffer.from(signature, "base64url");
     // Node skips characters that are none of the encoding.
     const isExact = bytes.toString("base64url") === signature;
-    const isSigned = isExact && this.#verifyingKeys().some(({ publicKey, algorithm }) =>
-      written === algorithm &&
-      verify("sha256", Buffer.from(`${head}.${body}`), {
-        key: publicKey,
-        dsaEncoding: "ieee-p1363",
-      }, bytes)
-    );
+    const isSigned = isExact &&
+      this.#verifyingKeys().some(({ publicKey, algorithm }) =>
+        written === algorithm &&
+        verify("sha256", Buffer.from(`${head}.${body}`), {
+          key: publicKey,
+          dsaEncoding: "ieee-p1363",
+        }, bytes)
+      );
     if (!isSigned) {
       throw new TokenError("failed to verify signature");
     }
