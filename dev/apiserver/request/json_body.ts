@@ -15,12 +15,18 @@ export function notJson(why: string): SyntaxError {
   return new SyntaxError(why);
 }
 
+/** Error of a number that no double can hold. */
+export class NumberRangeError extends SyntaxError {
+  override readonly name = "NumberRangeError";
+}
+
 /**
  * Parses JSON with additional checks: the depth is bounded, so that recursive
  * functions cannot overflow the stack, and duplicate fields are named (the last
  * value wins).
  *
- * @throws {SyntaxError} If it is not JSON or nested too deeply.
+ * @throws {SyntaxError} If it is not JSON or nested too deeply, or a
+ * {@linkcode NumberRangeError} if a number is too large.
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   let text: string;
@@ -32,10 +38,21 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   const { fields, depth } = survey(bytes);
   if (depth > MAX_DEPTH) throw notJson("exceeded max depth");
   const value: unknown = JSON.parse(text);
+  if (/[eE]\+?\d{3}|\d{309}/.test(text)) checkNumbers(text);
   return {
     value,
     duplicates: fields === countFields(value) ? [] : findDuplicates(text),
   };
+}
+
+function checkNumbers(text: string): void {
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[-+.\deE]+/g)) {
+    if (!token.startsWith('"') && Math.abs(Number(token)) === Infinity) {
+      throw new NumberRangeError(
+        `json: cannot unmarshal number ${token} into Go value of type float64`,
+      );
+    }
+  }
 }
 
 const QUOTE = 0x22;

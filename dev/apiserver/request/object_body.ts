@@ -18,7 +18,7 @@ import {
   summary,
   unsupportedMediaType,
 } from "./body.ts";
-import { inDocumentOrder } from "./json_body.ts";
+import { inDocumentOrder, NumberRangeError } from "./json_body.ts";
 import type { FieldValidation } from "./query_options.ts";
 import { PROTOBUF } from "./negotiation.ts";
 import type { ResourceRequest } from "./resource_request.ts";
@@ -99,6 +99,13 @@ export async function readTree(
     parsed = await parseBody(body, form);
   } catch (error) {
     const { message } = error as Error;
+    if (error instanceof NumberRangeError) {
+      throw badRequest(
+        `${kind} in version ${
+          JSON.stringify(request.version.name)
+        } cannot be handled as a ${kind}: ${message}`,
+      );
+    }
     if (form === "protobuf") throw badRequest(message);
     if (form === "yaml") throw unrecognized(message);
     throw fail(

@@ -155,7 +155,9 @@ async function withServer(run: (send: Send) => Promise<void>): Promise<void> {
             ? "application/merge-patch+json"
             : "application/json",
         },
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined || typeof body === "string"
+          ? body
+          : JSON.stringify(body),
       });
       let text = "";
       const decoder = new TextDecoder();
@@ -349,5 +351,35 @@ test("A number has the type that Go reads, and only formats of its type count", 
       const text = status === 201 ? "" : String(body.message);
       assert.match(text, why, JSON.stringify(spec));
     }
+  });
+});
+
+test("A number that no double holds is refused", async () => {
+  await withServer(async (send) => {
+    await send(
+      "POST",
+      DEFINITION_PATH,
+      definition({
+        type: "object",
+        properties: {
+          spec: { type: "object", properties: { n: { type: "number" } } },
+        },
+      }),
+    );
+    const huge = JSON.parse('{"n":1e308}');
+    const thing = {
+      apiVersion: "published.dev/v1",
+      kind: "Thing",
+      metadata: { name: "t" },
+      spec: huge,
+    };
+    const text = JSON.stringify(thing).replace("1e+308", "1e400");
+    const { status, body } = await send("POST", THINGS, text);
+    assert.equal(status, 400);
+    assert.equal(
+      body.message,
+      'Thing in version "v1" cannot be handled as a Thing: json: cannot unmarshal number 1e400 into Go value of type float64',
+    );
+    assert.equal((await send("POST", THINGS, thing)).status, 201);
   });
 });
