@@ -7,7 +7,6 @@ import {
   loadConfig,
   type Logger,
   milliseconds,
-  type ReconnectOptions,
   systemClock,
   type Transport,
   untyped,
