@@ -4,7 +4,10 @@ import { fc } from "../../support/property.ts";
 import { z } from "zod";
 import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
 import { structuralCauses } from "../../../apiserver/crd/definition_rules/crd_rules.ts";
+import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
+
+await loadPatterns();
 
 /** Schema with values that it should accept. */
 interface Sample {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { loadPatterns } from "../../../apiserver/cel/pattern.ts";
 import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { textMatching } from "../../../testing/check/pattern_text.ts";
@@ -9,6 +10,8 @@ import {
   leafChanges,
 } from "../../../testing/check/schema_values.ts";
 import { fc } from "../../support/property.ts";
+
+await loadPatterns();
 
 const scalar: fc.Arbitrary<OpenApiSchema> = fc.oneof(
   fc.constant({ type: "boolean" }),
