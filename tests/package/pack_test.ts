@@ -34,8 +34,8 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Largest bytes of the tarball and of its files, and number of files. */
 const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
-  "@coracle/operator": [525_000, 2_000_000, 300],
-  "@coracle/dev": [485_000, 1_850_000, 180],
+  "@coracle/operator": [630_000, 2_400_000, 300],
+  "@coracle/dev": [520_000, 1_950_000, 180],
 };
 
 /** Both packages. */

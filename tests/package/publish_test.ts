@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
-import { runCommand } from "../support/child_process.ts";
+import { PROJECT, runCommand } from "../support/child_process.ts";
+import { WORKSPACE } from "./shipped_files.ts";
 
 /** Imports of the user's operator file, whose path is computed. */
 const USER_FILES = [
@@ -11,24 +13,31 @@ const USER_FILES = [
 /** It checks the types of all that is published. */
 const CHECK_LIMIT_MS = 180_000;
 
-test("JSR accepts the packages in a dry run", {
-  timeout: CHECK_LIMIT_MS + 5_000,
-}, async () => {
-  const { code, stdout, stderr } = await runCommand([
-    "deno",
-    "publish",
-    "--dry-run",
-    "--allow-dirty",
-  ], { env: { NO_COLOR: "1" }, limit: CHECK_LIMIT_MS });
-  assert.equal(code, 0, stdout + stderr);
-  assert.doesNotMatch(stderr, /slow type[^s]/i);
-  const warnings = stderr.split("\n")
-    .filter((line) => line.startsWith("warning"));
-  assert.deepEqual(
-    warnings,
-    USER_FILES.map(() =>
-      "warning[unanalyzable-dynamic-import]: unable to analyze dynamic import"
-    ),
-  );
-  for (const file of USER_FILES) assert.match(stderr, file);
-});
+for (const folder of WORKSPACE) {
+  test(`JSR accepts the package of ${folder} in a dry run`, {
+    timeout: CHECK_LIMIT_MS + 5_000,
+  }, async () => {
+    const { code, stdout, stderr } = await runCommand([
+      "deno",
+      "publish",
+      "--dry-run",
+      "--allow-dirty",
+    ], {
+      cwd: join(PROJECT, folder),
+      env: { NO_COLOR: "1" },
+      limit: CHECK_LIMIT_MS,
+    });
+    assert.equal(code, 0, stdout + stderr);
+    assert.doesNotMatch(stderr, /slow type[^s]/i);
+    const warnings = stderr.split("\n")
+      .filter((line) => line.startsWith("warning"));
+    const files = folder === "dev" ? USER_FILES : [];
+    assert.deepEqual(
+      warnings,
+      files.map(() =>
+        "warning[unanalyzable-dynamic-import]: unable to analyze dynamic import"
+      ),
+    );
+    for (const file of files) assert.match(stderr, file);
+  });
+}

@@ -2,14 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { z } from "zod";
-<<<<<<< HEAD
-import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
-import { structuralCauses } from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
-=======
 import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
 import { structuralCauses } from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
->>>>>>> w/S
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
 await loadPatterns();

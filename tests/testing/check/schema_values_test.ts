@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-<<<<<<< HEAD
-import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
-=======
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
->>>>>>> w/S
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { textMatching } from "../../../dev/testing/check/pattern_text.ts";
 import {
