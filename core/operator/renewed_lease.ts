@@ -45,6 +45,8 @@ export interface LeaseFailure {
 export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   implements ReplicaLease {
   abstract readonly role: string;
+  /** Whether a renewal of the lease does nothing else, as reading other Leases. */
+  protected readonly onlyRenews: boolean = false;
   protected readonly deps: Deps;
   /** Time of the last successful renewal; -Infinity without a lease. */
   protected renewedAt: number = -Infinity;
@@ -184,7 +186,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
 
   /** Leaves the renewal to the simulation, if there is one that does it. */
   #undisturbed(): Promise<void> | undefined {
-    const { leases } = host();
+    const leases = this.onlyRenews ? host().leases : undefined;
     const undisturbed = leases?.undisturbed();
     if (undisturbed !== undefined) this.#renewer = leases;
     return undisturbed;

@@ -128,11 +128,11 @@ export class SoakedOperator {
       read("coracle_reconciliations_total", { controller, result });
     const { calls, returns, throws } = this.#watcher;
     assert.equal(returns + throws, calls);
-    assert.equal(ended("watcher", "success"), returns);
-    assert.equal(
-      ended("watcher", "failure") + ended("watcher", "aborted"),
-      throws,
-    );
+    // A run that is aborted is neither a success nor a failure, however it ends.
+    const [success, failure, aborted] = ["success", "failure", "aborted"]
+      .map((result) => ended("watcher", result)) as [number, number, number];
+    assert.equal(success + failure + aborted, calls);
+    assert.ok(success <= returns && failure <= throws);
     assert.ok(ended("writer", "success") >= this.#cleaned);
     assert.ok(
       ended("writer", "failure") + ended("writer", "aborted") >=

@@ -139,6 +139,7 @@ class SeedRun {
       seed: plan.seed,
       order: "seeded",
       simulate: false,
+      renewsLeases: false,
       maxActions: MAX_ACTIONS,
       perturbations: plan.perturbations,
       kinds: [...kinds].map((kind) =>
