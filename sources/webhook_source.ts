@@ -432,7 +432,9 @@ function checkVerification(check: WebhookCheck, subject: string): void {
     secrets.every((secret) => typeof secret === "string" && secret !== "")
   ) return;
   throw new TypeError(
-    `Cannot read the options of ${subject}: a secret must be a string, or several, and not empty`,
+    `Cannot read the options of ${subject}: a secret must be a string, or several, and not empty: received ${
+      typeText(hmac?.secret ?? bearer?.token)
+    }`,
   );
 }
 

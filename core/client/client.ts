@@ -486,7 +486,7 @@ export class Client {
 
   /** Notes a path that the server does not serve: discovery may know an old one. */
   async #noting<T>(
-    { path }: Pick<HttpRequest, "path">,
+    request: Pick<HttpRequest, "path">,
     sent: Promise<T>,
   ): Promise<T> {
     try {
@@ -495,7 +495,7 @@ export class Client {
       // An object that does not exist is named; it is no reason to ask again.
       const isUnserved = ApiError.is(error) && error.isNotFound &&
         error.details.name === undefined;
-      if (isUnserved) this.#discovery.forget(path);
+      if (isUnserved) this.#discovery.forget(request.path);
       throw error;
     }
   }

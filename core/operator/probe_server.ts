@@ -75,8 +75,6 @@ const BASE = "http://localhost";
 
 /** Time limit for receiving a request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 5_000;
-/** Maximum number of connections; further ones are closed at once. */
-const MAX_CONNECTIONS = 100;
 
 /** HTTP server for `/healthz`, `/readyz` and `/metrics`. */
 export class ProbeServer {
@@ -104,7 +102,8 @@ export class ProbeServer {
     const { port, host, debug, live } = options;
     this.#debug = debug;
     if (live !== undefined) this.#live = live;
-    // Probes are small and quick: a slow client only occupies a socket.
+    // Probes are small and quick: a slow client only occupies a socket. A limit of
+    // connections would let a crowd of them have the kubelet's probes fail.
     const limits = serverLimits(REQUEST_TIMEOUT_MS);
     const server = nodeHttp().createServer(limits, (request, response) => {
       try {
@@ -115,7 +114,6 @@ export class ProbeServer {
         respond(response, inText(500, "Internal error"));
       }
     });
-    server.maxConnections = MAX_CONNECTIONS;
     await listenOn(server, { port, host }, `serve probes on ${host}:${port}`);
     this.#server = server;
   }

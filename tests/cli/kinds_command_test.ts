@@ -108,6 +108,9 @@ test("coracle kinds prints types that compile under strict options", async () =>
         paths: {
           "@coracle/operator": [join(PROJECT, "core/mod.ts")],
           "@coracle/operator/core": [join(PROJECT, "core/mod.ts")],
+          "undici/lib/dispatcher/client.js": [
+            join(PROJECT, "node_modules/undici/types/client.d.ts"),
+          ],
         },
       },
       files: [use],
