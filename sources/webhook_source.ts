@@ -426,14 +426,17 @@ function checkVerification(check: WebhookCheck, subject: string): void {
   }
   if (hmac) checkOptions(hmac, HMAC_RULES, `${subject}, check.hmac`);
   if (bearer) checkOptions(bearer, BEARER_RULES, `${subject}, check.bearer`);
-  const secrets = textsOf(hmac?.secret ?? bearer?.token ?? []);
+  const [place, name, value] = hmac
+    ? ["check.hmac", "secret", hmac.secret]
+    : ["check.bearer", "token", bearer?.token];
+  const secrets = textsOf(value ?? []);
   if (
     secrets.length > 0 &&
     secrets.every((secret) => typeof secret === "string" && secret !== "")
   ) return;
   throw new TypeError(
-    `Cannot read the options of ${subject}: a secret must be a string, or several, and not empty: received ${
-      typeText(hmac?.secret ?? bearer?.token)
+    `Cannot read the options of ${subject}, ${place}: "${name}" must be a string, or an array of strings, and none may be empty: received ${
+      typeText(value)
     }`,
   );
 }

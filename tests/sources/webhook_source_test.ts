@@ -443,7 +443,7 @@ test("webhookSource refuses options that make no sense", () => {
   assert.throws(make({ check: { bearer: { token: "" } } }), TypeError);
   for (const token of [[], [""], ["a", ""], 5, [5]]) {
     const check = { bearer: { token } } as never;
-    assert.throws(make({ check }), /a secret must be a string, or several/);
+    assert.throws(make({ check }), /must be a string, or an array of strings/);
   }
   assert.throws(make({ check: { hmac, bearer } as never }), /"check" must be/);
   assert.throws(make({ check: { hmac, none: 1 } as never }), /"check" must be/);
