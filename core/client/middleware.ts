@@ -233,12 +233,15 @@ export function rateLimit(
 export function responseTimeout(limit: number, clock: Clock): Middleware {
   return (next) => async (request) => {
     const watch = new ResponseWatch(request, limit, clock);
+    let sent: Promise<HttpResponse> | undefined;
     let response: HttpResponse;
     try {
-      const sent = next({ ...request, signal: watch.signal });
+      sent = next({ ...request, signal: watch.signal });
       response = await watch.limited("begin", sent);
     } catch (error) {
       watch.end();
+      // Nobody reads a response that arrives later.
+      sent?.then((late) => late.cancel()).catch(() => {});
       throw error;
     }
     if (response.body instanceof WholeBody) {

@@ -97,6 +97,7 @@ export class ApiServer {
       random: this.#random,
       server: {
         watches: () => this.#instance?.context.watches.all() ?? [],
+        authorized: (request) => withToken(request, this.#token),
         compact: () => this.#instance?.context.store.compact(),
         dropConnections: () => this.#dropConnections(),
         setToken: (token) => {

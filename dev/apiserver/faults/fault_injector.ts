@@ -22,6 +22,7 @@ import {
 } from "./fault_rule.ts";
 import type { Faults, RestartOptions } from "./faults.ts";
 import { type BodyFaults, withBodyFaults } from "./faulty_stream.ts";
+import { changeObjectOf, comparesVersions } from "./other_writer.ts";
 import { type Answer, staleAnswer } from "./stale_answer.ts";
 
 /** Open watch with fault injection. */
@@ -42,6 +43,8 @@ export interface FaultyWatch {
 /** Operations on a server that fault injection needs. */
 export interface FaultTarget {
   watches(): Iterable<FaultyWatch>;
+  /** Adds the credentials of an administrator to a request without any. */
+  authorized(request: ServerRequest): ServerRequest;
   compact(): void;
   dropConnections(): void;
   /** Sets a token, by default a random one, and returns it. */
@@ -193,7 +196,9 @@ export class FaultInjector implements Faults {
       } else if ("staleAt" in effect) {
         ask = staleAnswer(answer, { revision: effect.staleAt, endings });
       } else {
-        const refusal = refusalOf(effect, subject);
+        const refusal = "conflict" in effect
+          ? await this.#conflict(request, subject, answer)
+          : refusalOf(effect, subject);
         if (refusal) {
           return jsonResponse(
             refusal.status.code,
@@ -207,6 +212,25 @@ export class FaultInjector implements Faults {
     return response && hit.reduce(
       (result, { rule }) => withBodyFaults(result, rule.effect as BodyFaults),
       response,
+    );
+  }
+
+  /**
+   * Lets another client change the object of a write.
+   *
+   * @returns Refusal of the write; undefined if the server answers it.
+   */
+  async #conflict(
+    request: ServerRequest,
+    { group, resource, name }: FaultSubject,
+    answer: Answer,
+  ): Promise<StatusError | undefined> {
+    const asOther: Answer = (change) => answer(this.#server.authorized(change));
+    const hasChanged = await changeObjectOf(request, asOther);
+    if (!hasChanged || comparesVersions(request)) return undefined;
+    return conflict(
+      { group, kind: resource, name },
+      "the object has been modified; please apply your changes to the latest version and try again",
     );
   }
 
@@ -274,12 +298,6 @@ function refusalOf(
   effect: FaultEffect,
   { group, resource, name }: FaultSubject,
 ): StatusError | undefined {
-  if ("conflict" in effect) {
-    return conflict(
-      { group, kind: resource, name },
-      "the object has been modified; please apply your changes to the latest version and try again",
-    );
-  }
   if ("expired" in effect) return tooOld();
   if (!("status" in effect)) return undefined;
   const { status, retryAfter } = effect;

@@ -76,6 +76,8 @@ export class FaultProxy implements Transport {
   #target(): FaultTarget {
     return {
       watches: () => this.#watches,
+      // The transport has its own credentials.
+      authorized: (request) => request,
       compact: () => cannot("forget its past"),
       dropConnections: () => this.#outer.dropConnections(),
       setToken: () => cannot("change its tokens"),

@@ -35,7 +35,15 @@ export type FaultEffect =
     /** Value of the `Retry-After` header, in seconds. */
     readonly retryAfter?: number | undefined;
   }
-  /** Rejects a write with 409, as if the object had just changed. */
+  /**
+   * Lets another client change the object right before a write: it adds the
+   * annotation `coracle.dev/conflict-fault` and removes it, so that only the
+   * resourceVersion and the watch events show it. The server then refuses an
+   * update with a resourceVersion with 409, a JSON Patch that tests the
+   * resourceVersion with 422, and accepts an update without one. Other patches get
+   * 409, as kube-apiserver answers when the object changes at each of its attempts
+   * to apply one. A write to an object that does not exist is not affected.
+   */
   | { readonly conflict: true }
   /** Answers 410 to a continue token or a watch's resourceVersion. */
   | { readonly expired: true }

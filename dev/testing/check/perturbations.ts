@@ -80,7 +80,11 @@ export type Perturbation =
   | { readonly do: "cut"; readonly event: number }
   /** The watch ends with 410 instead of an event. */
   | { readonly do: "expire"; readonly event: number }
-  /** A write, and its repetitions up to `times`, are answered with 409. */
+  /**
+   * Another client changes the object right before a write, and before its
+   * repetitions up to `times`, which conflict with that: the fault
+   * `{ conflict: true }` of the server.
+   */
   | {
     readonly do: "conflict";
     readonly write: number;

@@ -301,8 +301,10 @@ export class WorldTransport implements Transport {
     for (const change of this.#world.takeChanges()) {
       const { object, type } = change;
       const { definition } = object;
-      // The garbage collector deletes a new object whose owner is gone immediately.
-      const isOwn = !READS.has(verb) && !(isAdded && type === "DELETED") &&
+      // A refused write changes nothing; the garbage collector deletes a new object
+      // whose owner is gone immediately.
+      const isOwn = entry.code < 400 && !READS.has(verb) &&
+        !(isAdded && type === "DELETED") &&
         definition.group === group &&
         definition.plural === resource && object.namespace === namespace &&
         (object.name === name || name === "");

@@ -114,14 +114,80 @@ test("faults with a probability are reproducible by seed", async () => {
   assert.match(first, /\./);
 });
 
-test("a conflict fault hits only writes to existing objects", async () => {
+test("a conflict fault changes the object, and the server answers the write", async () => {
   await withServer(async (server) => {
-    server.faults.add({ count: 1, effect: { conflict: true } });
-    assert.equal((await create(server, "a")).status, 201);
-    const put = () =>
-      send(server, "PUT", `${C}/a`, { metadata: { name: "a" } });
-    assert.equal((await put()).status, 409);
-    assert.equal((await put()).status, 200);
+    const before = JSON.parse((await create(server, "a")).text).metadata;
+    const events = watch(server, `resourceVersion=${before.resourceVersion}`);
+    server.faults.add({ count: 2, effect: { conflict: true } });
+    assert.equal((await create(server, "b")).status, 201);
+    const { resourceVersion } = before;
+    const put = (metadata: object) =>
+      send(server, "PUT", `${C}/a`, {
+        metadata: { name: "a", ...metadata },
+        data: { color: "blue" },
+      });
+    const refused = await put({ resourceVersion });
+    assert.equal(refused.status, 409);
+    assert.equal(JSON.parse(refused.text).reason, "Conflict");
+    const { text } = await send(server, "GET", `${C}/a`);
+    const after = JSON.parse(text).metadata;
+    assert.notEqual(after.resourceVersion, resourceVersion);
+    assert.deepEqual({ ...after, resourceVersion }, before);
+    assert.equal((await put({})).status, 200, "it is unconditional");
+    assert.equal((await put({ resourceVersion })).status, 409);
+    server.faults.endWatches();
+    await events.done;
+    const changes = events.lines.map((line) => JSON.parse(line)).filter((
+      { type, object },
+    ) => type === "MODIFIED" && object.metadata.name === "a");
+    assert.equal(changes.length, 5, "two for each conflict, and the update");
+  });
+});
+
+test("a conflict fault refuses patches as when an object keeps changing", async () => {
+  await withServer(async (server) => {
+    const fault = server.faults.add({ effect: { conflict: true } });
+    const patch = async (type: string, path: string, body: unknown) => {
+      const response = await server.transport.send({
+        method: "PATCH",
+        path: `/api/v1/namespaces/${path}`,
+        headers: { "content-type": `application/${type}` },
+        body: JSON.stringify(body),
+      });
+      await response.cancel();
+      return response.status;
+    };
+    const metadata = { name: "default" };
+    const merged = await patch("merge-patch+json", "default", {});
+    const status = await patch("merge-patch+json", "default/status", {});
+    const tested = await patch("json-patch+json", "default", [
+      { op: "test", path: "/metadata/resourceVersion", value: "1" },
+    ]);
+    const untested = await patch("json-patch+json", "default", []);
+    const applied = await patch(
+      "apply-patch+yaml",
+      "default?fieldManager=a&force=true",
+      { apiVersion: "v1", kind: "Namespace", metadata },
+    );
+    const absent = await patch("merge-patch+json", "absent", {});
+    const created = await patch(
+      "apply-patch+yaml",
+      "new?fieldManager=a",
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: "new" } },
+    );
+    assert.deepEqual(
+      { merged, status, tested, untested, applied, absent, created },
+      {
+        merged: 409,
+        status: 409,
+        tested: 422,
+        untested: 409,
+        applied: 409,
+        absent: 404,
+        created: 201,
+      },
+    );
+    assert.equal(fault.hits, 7);
   });
 });
 

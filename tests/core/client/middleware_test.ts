@@ -717,6 +717,39 @@ test("responseTimeout ends a request although the transport ignores its signal",
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("responseTimeout cancels a response that begins after the end of its request", async () => {
+  const clock = new VirtualClock();
+  const cancelled: string[] = [];
+  const answers: (() => void)[] = [];
+  const send = responseTimeout(1_000, clock)(({ path }) =>
+    new Promise((resolve) =>
+      answers.push(() =>
+        resolve({
+          status: 200,
+          headers: {},
+          body: (async function* () {})(),
+          cancel: () => Promise.resolve(void cancelled.push(path)),
+        })
+      )
+    )
+  );
+  const abort = new AbortController();
+  const ended = Promise.all([
+    assert.rejects(send(pathRequest("/late")), /did not begin/),
+    assert.rejects(
+      send({ ...pathRequest("/aborted"), signal: abort.signal }),
+      /enough/,
+    ),
+  ]);
+  answers[1]?.();
+  abort.abort(new Error("enough"));
+  await clock.advance(1_000);
+  await inTime("both end", ended, 5_000);
+  answers[0]?.();
+  await clock.settle();
+  assert.deepEqual(cancelled, ["/aborted", "/late"]);
+});
+
 test("traceRequests marks each answer from 400 as an error, and no other", async () => {
   const tracer = new RecordedTracer();
   const statuses = [200, 304, 399, 400, 404, 503];

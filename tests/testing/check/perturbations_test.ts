@@ -46,6 +46,14 @@ test("A conflict at a write is answered by 409, and the write is repeated", asyn
     refused.map((write) => write.replace(/^\d+ /, "")),
     Array(2).fill("1 patch copiers/status 409"),
   );
+  const changes = run.trace.flatMap((entry) =>
+    entry.type === "actor" && entry.resource === "copiers" ? [entry.change] : []
+  );
+  // The user creates it, and another client changes it before each of the two.
+  assert.deepEqual(changes, ["ADDED", ...Array(4).fill("MODIFIED")]);
+  const { metadata } = run.end["world.coracle.dev/v1 Copier default/one"] ??
+    assert.fail();
+  assert.equal(metadata.annotations, undefined);
 });
 
 test("A refused write is answered by 403 or 422 as admission does", async () => {
