@@ -58,7 +58,10 @@ export type {
 } from "../cache/informer/cache_event.ts";
 export { Informer } from "../cache/informer/informer.ts";
 export type { InformerOptions } from "../cache/informer/informer_options.ts";
-export { MultiNamespaceInformer } from "../cache/informer/multi_namespace_informer.ts";
+export {
+  type KeepCallbacks,
+  MultiNamespaceInformer,
+} from "../cache/informer/multi_namespace_informer.ts";
 export type {
   AddHandlerOptions,
   CacheReader,
