@@ -325,9 +325,11 @@ export class Perturbations {
     return verdict;
   }
 
-  /** Whether the Leases of the operator are in danger. */
+  /** Whether the Leases of the operator, or those of others, are in danger. */
   get endangersLeases(): boolean {
-    return this.#now <= Math.max(this.#throttledUntil, this.#deposedUntil);
+    // What the other replica gives up is seen, and expires after another duration.
+    const forgottenAt = this.#deposedUntil + 2 * DEPOSED_MS;
+    return this.#now <= Math.max(this.#throttledUntil, forgottenAt);
   }
 
   /** Disturbance of a request outside of the cluster; undefined without one. */

@@ -15,6 +15,7 @@ import {
 import {
   applyCrd,
   CRD_KIND,
+  type Lease,
   leveledLogger,
   modulesLoaded,
   nextTurn,
@@ -180,6 +181,8 @@ export class World {
   #failedStarts = 0;
   /** Time since which leases have to be renewed; undefined if they have not. */
   #leasesDisturbedAt: number | undefined;
+  /** Time until which Leases of processes before the current one may live. */
+  #oldLeasesUntil = -Infinity;
   /** Resolved when leases have to be renewed. */
   #leases: PromiseWithResolvers<void> | undefined;
   /** Number of simulated processes whose modules are being loaded. */
@@ -414,10 +417,29 @@ export class World {
     this.#leases = undefined;
   }
 
+  /**
+   * Lets the current process renew its lease, and so read those of others, until
+   * the present ones have expired: it first sees one within a lease duration, and
+   * counts another one from then.
+   */
+  #awaitOldLeases(): void {
+    const durations = [...this.#store.collections()]
+      .filter(({ resource }) => resource.plural === "leases")
+      .flatMap((collection) => [...collection.values()])
+      .filter(({ namespace }) => !namespace.startsWith("kube-"))
+      .map((stored) => (stored.parse() as Lease).spec?.leaseDurationSeconds);
+    const longest = Math.max(0, ...durations.map((seconds = 0) => seconds));
+    this.#oldLeasesUntil = this.now + 2_000 * longest;
+    this.#perturbations.lasts(this.#oldLeasesUntil);
+  }
+
   /** Promise until leases have to be renewed; undefined if they have to be now. */
   #undisturbedLeases(): Promise<void> | undefined {
     const alive = this.#incarnations.filter((one) => one.alive).length;
-    if (alive !== 1 || this.#perturbations.endangersLeases) return undefined;
+    if (
+      alive !== 1 || this.now < this.#oldLeasesUntil ||
+      this.#perturbations.endangersLeases
+    ) return undefined;
     this.#leasesDisturbedAt = undefined;
     return (this.#leases ??= Promise.withResolvers()).promise;
   }
@@ -500,6 +522,7 @@ export class World {
     };
     this.#incarnations.push(incarnation);
     this.#lastChange = this.now;
+    this.#awaitOldLeases();
     this.trace.push({ type: "start", at: this.now, incarnation: number, why });
     const logger = this.#logger(number);
     const { transport } = incarnation;
