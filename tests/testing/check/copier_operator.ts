@@ -21,10 +21,14 @@ const Copier = defineKind({
   status: z.object({ runs: z.number(), text: z.string() }).partial(),
 });
 
+const { COPIER_LEASE } = process.env;
+const lease = { name: "copier", namespace: "default" };
 const operator = new Operator(
-  process.env["COPIER_LEASE"] === undefined
+  COPIER_LEASE === undefined
     ? {}
-    : { leaderElection: { name: "copier", namespace: "default" } },
+    : COPIER_LEASE === "sharding"
+    ? { sharding: lease }
+    : { leaderElection: lease },
 );
 
 operator.register(Copier, {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Perturbation } from "../../../dev/testing/check/perturbations.ts";
 import type { TraceEntry } from "../../../dev/testing/check/trace.ts";
 import { World } from "../../../dev/testing/check/world.ts";
-import { copier, loadCopier } from "./copier_world.ts";
+import { copier, loadCopier, runCopier, statusOf } from "./copier_world.ts";
 
 const IDLE_MS = 600_000;
 
@@ -83,4 +83,22 @@ test("A throttled leader loses its Lease, takes it again, and is at peace", asyn
     entry.type === "request" && entry.subresource === "status"
   ).reverse();
   assert.ok(last?.type === "request" && last.code === 200);
+});
+
+test("A sharded replica takes over from the one before, killed or deposed", async () => {
+  process.env["COPIER_LEASE"] = "sharding";
+  try {
+    for (
+      const perturbation of [
+        { do: "crash", write: 3, place: "after" },
+        { do: "leader", write: 3 },
+      ] as const
+    ) {
+      const run = await runCopier([perturbation]);
+      const { text } = statusOf(run) as { readonly text?: string } ?? {};
+      assert.equal(text, "a", perturbation.do);
+    }
+  } finally {
+    delete process.env["COPIER_LEASE"];
+  }
 });
