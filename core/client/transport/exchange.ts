@@ -250,7 +250,7 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     this.#deps.resolve({
       status: this.#status,
       headers,
-      body: isPacked ? decompressed(body) : body,
+      body: isPacked ? decompressed(body, this.#deps.request.signal) : body,
       cancel: () => cancel(body, length),
     });
   };
@@ -294,14 +294,28 @@ async function cancel(body: ChunkQueue, length: number): Promise<void> {
   }
 }
 
+/** Decompresses a body, until its end or until the signal aborts. */
 async function* decompressed(
   body: ChunkQueue,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const gunzip = createGunzip();
   const source = Readable.from(body, { objectMode: false });
-  source.on("error", (error) => gunzip.destroy(error));
+  let failure: unknown;
+  source.on("error", (error) => gunzip.destroy(failure = error));
   try {
-    yield* source.pipe(gunzip);
+    for await (const chunk of source.pipe(gunzip)) {
+      // What has arrived may be a thousand times as long.
+      signal?.throwIfAborted();
+      yield chunk;
+    }
+  } catch (error) {
+    if (error === failure || signal?.aborted) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `Cannot read a response: its body is no valid gzip: received ${reason}`,
+      { cause: error },
+    );
   } finally {
     source.destroy();
     await body.return();

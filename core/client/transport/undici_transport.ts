@@ -139,9 +139,7 @@ export class UndiciTransport implements HttpTransport {
     this.#streams.add(exchange);
     exchange.waitFor(() => {
       this.#streams.delete(exchange);
-      if (this.#streams.size > 0) return;
-      this.#cancelOpening?.();
-      this.#cancelOpening = undefined;
+      this.#endOpening();
     });
     if (isSettling || this.#cancelOpening !== undefined) return;
     this.#cancelOpening = this.#connector.open(
@@ -173,6 +171,14 @@ export class UndiciTransport implements HttpTransport {
 
   #placeStreams(): void {
     for (const exchange of this.#takeStreams()) this.#place(exchange);
+    this.#endOpening();
+  }
+
+  /** Ends the attempt to open a connection that no stream waits for any more. */
+  #endOpening(): void {
+    if (this.#streams.size > 0) return;
+    this.#cancelOpening?.();
+    this.#cancelOpening = undefined;
   }
 
   #add(opened: OpenedSocket): HttpConnection {

@@ -4,7 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { after, test as nodeTest } from "node:test";
+import { createServer, type TLSSocket } from "node:tls";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
 import type {
@@ -12,6 +15,10 @@ import type {
   HttpResponse,
   HttpTransport,
 } from "../../../../core/client/transport/transport.ts";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../../../dev/apiserver/certificates.ts";
 import { runCommand } from "../../../support/child_process.ts";
 import { runtimeCommand } from "../../../support/program.ts";
 import {
@@ -169,6 +176,48 @@ test("Streams beyond the limit of the server have further connections", () =>
     await watchAll(transport, 1);
     assert.equal((await narrow.counters()).sessions - before.sessions, 4);
   }, narrow));
+
+test("A connection that no stream waits for any more is not opened", async () => {
+  const authority = createAuthority({ commonName: "silent" });
+  const pair = issueCertificate(authority, {
+    commonName: "silent",
+    usage: "server",
+    hosts: ["127.0.0.1"],
+  });
+  const open = new Set<TLSSocket>();
+  const silent = createServer({
+    cert: pair.certificate,
+    key: pair.key,
+    ALPNProtocols: ["h2"],
+  }, (socket) => {
+    open.add(socket.resume());
+    socket.on("error", () => {}).on("close", () => open.delete(socket));
+  });
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  const { port } = silent.address() as AddressInfo;
+  const transport = await openHttpTransport({
+    server: `https://127.0.0.1:${port}`,
+    certificateAuthority: authority.certificate,
+  });
+  try {
+    const readers = Array.from({ length: 4 }, () => new AbortController());
+    const sent = readers.map(({ signal }) =>
+      assert.rejects(transport.send(stream("/watch", { signal })))
+    );
+    await until("the server is reached", () => open.size === 1, SOON);
+    for (const reader of readers) {
+      reader.abort();
+      await Promise.resolve();
+    }
+    await Promise.all(sent);
+    await transport.close();
+    await until("no connection is left", () => open.size === 0, SOON);
+  } finally {
+    await transport.close();
+    for (const socket of open) socket.destroy();
+    silent.close();
+  }
+});
 
 test("Writes and headers of several lines use HTTP/1.1", () =>
   withStreams(async (transport) => {

@@ -5,6 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
@@ -321,11 +322,45 @@ test("A compressed body that breaks ends its reader with the reason", () =>
     await assert.rejects(read(transport), /^Error: Cannot reach http:/);
   }));
 
-test("A compressed body that is not gzip fails", () =>
-  withAnswers(
-    [`${GZIP}content-length: 2\r\n\r\nab`],
-    (transport) => assert.rejects(read(transport)),
-  ));
+const NOT_GZIP = {
+  "another header": "ab",
+  "no end": gzipSync("a line\n").subarray(0, 20).toString("latin1"),
+};
+for (const [what, packed] of Object.entries(NOT_GZIP)) {
+  testBoth(
+    `A compressed body that is no gzip fails: ${what}`,
+    (get) =>
+      withAnswers(
+        [`${GZIP}content-length: ${packed.length}\r\n\r\n${packed}`],
+        (transport) =>
+          assert.rejects(
+            read(transport, get("/x")),
+            /^Error: Cannot read a response: its body is no valid gzip: received /,
+          ),
+      ),
+  );
+}
+
+testBoth("The signal ends a compressed body that has arrived", (get) => {
+  const packed = gzipSync(new Uint8Array(16 << 20));
+  const head = `${GZIP}content-length: ${packed.length}\r\n\r\n`;
+  const answer = Buffer.concat([Buffer.from(head), packed]);
+  return withAnswers([answer], async (transport) => {
+    const reader = new AbortController();
+    const { signal } = reader;
+    const { body } = await transport.send(get("/x", { signal }));
+    const reason = new Error("the reader left");
+    await assert.rejects(
+      inTime(
+        "the body ends",
+        (async () => {
+          for await (const _chunk of body) reader.abort(reason);
+        })(),
+      ),
+      reason,
+    );
+  });
+});
 
 test("A body with another coding than gzip is given as it is", () =>
   withAnswers([
