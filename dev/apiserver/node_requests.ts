@@ -4,6 +4,7 @@ import { checkCreates } from "./access/role_escalation.ts";
 import { admitPosted } from "./admission/admission.ts";
 import type { ServerResponse } from "./http/exchange.ts";
 import { answerCall } from "./pods/answer_call.ts";
+import type { PodHooks } from "./pods/pod_hooks.ts";
 import { findStored } from "./read/get.ts";
 import {
   methodNotAllowed,
@@ -11,10 +12,19 @@ import {
   subjectOf,
 } from "./request/resource_request.ts";
 import type { WriteOptions } from "./request/query_options.ts";
-import { badRequest, notFound } from "./status.ts";
+import { badRequest, notFound, serverError } from "./status.ts";
+import { storageKey } from "./storage/stored_object.ts";
+
+/** Hooks of subresources that are proxied to a node, by the names of those. */
+const HOOKS = {
+  attach: "attach",
+  exec: "exec",
+  log: "logs",
+  portforward: "portForward",
+} as const satisfies Record<string, keyof PodHooks>;
 
 /** Subresources that are proxied to a node or a pod. */
-const NODE_SUBRESOURCES = new Set(["attach", "exec", "log", "portforward"]);
+const NODE_SUBRESOURCES = new Set(Object.keys(HOOKS));
 
 /** Subresources whose requests need the right to create them, even by GET. */
 const CREATED = new Set(["attach", "exec", "portforward"]);
@@ -29,8 +39,9 @@ export function needsNode(
 }
 
 /**
- * Answers a node request without a hook: fails as in a cluster with unreachable
- * nodes.
+ * Answers a node request by the hook for it. Without one it fails: as kube-apiserver
+ * does for a pod without a node or on one that is gone, else with an error that
+ * names the hook.
  */
 export async function askNode(
   request: ResourceRequest,
@@ -56,7 +67,16 @@ export async function askNode(
   if (answer !== undefined) return answer;
   const node = isJsonObject(object.spec) ? object.spec.nodeName : undefined;
   if (typeof node === "string" && node !== "") {
-    throw notFound(subjectOf(request, node));
+    const found = request.context.store.collection({
+      group: "",
+      plural: "nodes",
+    })
+      .get(storageKey({ namespace: "", name: node }));
+    if (found === undefined) throw notFound(subjectOf(request, node));
+    const hook = HOOKS[name as keyof typeof HOOKS];
+    throw serverError(
+      `Cannot reach a container on node ${node}: no containers run here, and there is no hook pods.${hook}`,
+    );
   }
   if (name === "log") {
     return { status: 204, headers: {}, body: new Uint8Array() };

@@ -9,6 +9,12 @@ import { Pod } from "../../core/kinds/mod.ts";
 
 const KEY = { namespace: "default", name: "web" };
 
+async function linesOf(log: AsyncIterable<string>): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of log) lines.push(line);
+  return lines;
+}
+
 /** Runs a test against pods that do what the hooks say. */
 async function withPods(
   pods: PodHooks,
@@ -247,5 +253,46 @@ test("calls without a hook, pod or container are rejected", () =>
     await assert.rejects(
       client.exec(KEY, { command: ["x"], container: "other" }),
       /container other is not valid for pod web/,
+    );
+  }));
+
+test("calls to a simulated pod say that no containers run", async () => {
+  const server = await ApiServer.start({ port: false, simulate: true });
+  const { client } = server;
+  try {
+    await client.create(Pod, {
+      metadata: KEY,
+      spec: {
+        nodeName: "node-1",
+        containers: [{ name: "main", image: "web" }],
+      },
+    });
+    const unreachable = {
+      name: "ApiError",
+      status: 500,
+      message:
+        /: Cannot reach a container on node node-1: no containers run here, and there is no hook pods\.logs: received 500 InternalError$/,
+    };
+    await assert.rejects(linesOf(client.logs(KEY)), unreachable);
+    await assert.rejects(client.attach(KEY), /there is no hook pods\.attach/);
+    await assert.rejects(
+      client.portForward(KEY, { port: 80 }).connect(),
+      /there is no hook pods\.portForward/,
+    );
+  } finally {
+    await server.stop();
+  }
+});
+
+test("calls to a pod on a node that does not exist are rejected", () =>
+  withPods({}, async (client) => {
+    const key = { ...KEY, name: "lost" };
+    await client.create(Pod, {
+      metadata: key,
+      spec: { nodeName: "gone", containers: [{ name: "main", image: "web" }] },
+    });
+    await assert.rejects(
+      linesOf(client.logs(key)),
+      /pods "gone" not found: received 404/,
     );
   }));

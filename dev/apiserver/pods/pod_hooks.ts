@@ -30,8 +30,8 @@ export interface PodProcess extends PodCall {
 
 /**
  * Hooks in place of the containers of an embedded API server, which runs no
- * containers. Without a hook, requests fail as in a cluster with unreachable
- * nodes; if a hook throws, they fail as with a failing container runtime.
+ * containers. Without a hook, requests fail as if no node could be reached; if a
+ * hook throws, they fail as with a failing container runtime.
  *
  * @example A container that answers
  * ```ts

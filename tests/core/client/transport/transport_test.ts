@@ -139,7 +139,7 @@ testBoth(
 );
 
 testBoth(
-  "Transport keeps a borrowed chunk until the next one is requested",
+  "Transport keeps a chunk until the next one is requested",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
       const { body } = await transport.send(get("/count"));
