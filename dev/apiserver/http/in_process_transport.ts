@@ -101,7 +101,11 @@ export class InProcessTransport implements Transport {
         ? encoder.encode(body)
         : body ?? new Uint8Array(),
     });
-    signal?.throwIfAborted();
+    if (signal?.aborted) {
+      // A watch that nobody reads any more has to be stopped.
+      if (answer) await this.#response(answer, undefined).cancel();
+      throw signal.reason;
+    }
     if (answer !== undefined) return answer;
     throw new Error(
       `Cannot send ${method} ${path.split("?")[0]}: the connection was refused`,

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type {
+  HttpRequest,
+  HttpResponse,
+  Transport,
+} from "../../../core/client/transport/transport.ts";
+import { FaultProxy } from "../../../dev/apiserver/faults/fault_proxy.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+
+test("FaultProxy ends a watch whose caller has left before it began", async () => {
+  const begun = Promise.withResolvers<HttpResponse>();
+  const asked = Promise.withResolvers<HttpRequest>();
+  const server: Transport = {
+    send(request) {
+      asked.resolve(request);
+      return begun.promise;
+    },
+    close: () => Promise.resolve(),
+  };
+  const proxy = new FaultProxy(server, new VirtualClock());
+  const leaving = new AbortController();
+  const sent = proxy.send({
+    method: "GET",
+    path: "/api/v1/pods?watch=true",
+    headers: {},
+    signal: leaving.signal,
+  });
+  const { signal } = await asked.promise;
+  leaving.abort(new Error("left"));
+  begun.resolve({
+    status: 200,
+    headers: {},
+    body: {
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
+    },
+    cancel: () => Promise.resolve(),
+  });
+  await assert.rejects(sent, /left/);
+  assert.equal(signal?.aborted, true);
+  await proxy.close();
+});
