@@ -259,15 +259,8 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
   }
 }
 
-/**
- * Scenarios that a real server is too slow for: it serves a definition that
- * returns only after seconds of real time, in which a virtual clock stands still.
- */
-const NOT_ON_CLUSTER = /\/moved_kind_test\.ts$/;
-
 /** Whether a test file uses a real control plane when there is one. */
 function canRunOnCluster(file: string): boolean {
-  if (NOT_ON_CLUSTER.test(file)) return false;
   const text = readFileSync(file, "utf8");
   return /ON_REAL_CLUSTER|ScenarioCluster|kubectlTest|[tT]estCluster|scenario\(/
     .test(text);

@@ -167,7 +167,7 @@ export class Reflector {
   #response: ResponseReader | undefined;
   #state: ReflectorState = "empty";
   #resolved: ResolvedKind | undefined;
-  /** Kind as it was resolved before the server answered with 404. */
+  /** Kind as it was resolved before the server showed that this may be wrong. */
   #former: ResolvedKind | undefined;
 
   /** Version up to which all was delivered; empty before the first state. */
@@ -275,7 +275,10 @@ export class Reflector {
     if (this.#resolved === undefined) {
       const resolved = this.#resolved = isResolved(kind)
         ? kind
-        : await abortable(client.resolve(kind), this.#stop.signal);
+        : await abortable(
+          client.resolve(kind, { fresh: this.#former !== undefined }),
+          this.#stop.signal,
+        );
       const { plural, scope } = this.#former ?? resolved;
       this.#former = undefined;
       if (plural !== resolved.plural || scope !== resolved.scope) {
@@ -338,6 +341,7 @@ export class Reflector {
         `Cannot ${response.action}: the object of an event must have a name: received ${type} without one`,
       );
     }
+    this.#checkScope(header, response);
     const { sink } = this.#deps;
     if (this.#state === "watching") {
       this.#advance(header, response);
@@ -350,6 +354,25 @@ export class Reflector {
       this.#checkForEnd(response);
     }
     return undefined;
+  }
+
+  /**
+   * Fails if an object contradicts the scope of its kind: its definition was
+   * deleted and came back with another scope, which a watch of all namespaces
+   * does not notice by a path that is gone.
+   */
+  #checkScope(header: ObjectHeader, response: ResponseReader): void {
+    const { kind } = this.#deps;
+    if (this.#resolved === undefined || isResolved(kind)) return;
+    const namespace = header.string("namespace"); // not decoded, as the name
+    const isNamespaced = namespace.start < namespace.end;
+    if (isNamespaced === (this.#resolved.scope === "Namespaced")) return;
+    throw new ConnectionFault(
+      "moved",
+      `Cannot ${response.action}: an object of scope ${this.#resolved.scope} must ${
+        isNamespaced ? "have no" : "have a"
+      } namespace: received "${header.name}"`,
+    );
   }
 
   #takeBookmark(
@@ -443,7 +466,10 @@ export class Reflector {
       this.#record.state = "syncing";
       const page = await readPage(
         response,
-        (header) => sink.initApply(header),
+        (header) => {
+          this.#checkScope(header, response);
+          return sink.initApply(header);
+        },
         this.#receiving,
       );
       this.#record.works();
@@ -511,7 +537,9 @@ export class Reflector {
     // A server that has just started sends no bookmark before its first event.
     if (remedy.reason === "silent") this.#silence = Infinity;
     this.#noteFailure(error, remedy.reason);
-    if (ApiError.is(error) && error.isNotFound) {
+    const isMoved = error instanceof ConnectionFault &&
+      error.reason === "moved";
+    if (isMoved || (ApiError.is(error) && error.isNotFound)) {
       this.#former ??= this.#resolved;
       this.#resolved = undefined;
     }

@@ -19,6 +19,7 @@ export type ConnectionFaultReason =
   | "broken"
   | "garbage"
   | "backwards"
+  | "moved"
   | "no-end";
 
 /**
@@ -86,6 +87,7 @@ const FAULT_REMEDIES: Readonly<
 > = {
   garbage: { relist: true },
   backwards: { relist: true, versionGone: true, immediate: true },
+  moved: { relist: true, immediate: true },
   "no-end": { pages: "always", immediate: true },
   silent: {},
   overdue: {},

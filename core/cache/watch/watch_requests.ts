@@ -56,8 +56,11 @@ export interface InformerSelection extends SelectionOptions {
 export interface InformerClient {
   /** Sends a request and resolves with its response, whose body is unread. */
   request(request: ApiRequest): Promise<HttpResponse>;
-  /** Resolves the plural name and the scope of a kind. */
-  resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
+  /** Resolves the plural name and the scope of a kind, with `fresh` anew. */
+  resolve<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options?: { readonly fresh?: boolean | undefined },
+  ): Promise<ResolvedKind<T>>;
   /** Defaults for options of an informer that uses this client. */
   readonly defaults?: {
     readonly clock?: Clock | undefined;

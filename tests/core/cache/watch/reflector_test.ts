@@ -61,16 +61,20 @@ async function reflect(
   answers: readonly Answer[],
   options: ReconnectOptions & {
     plurals?: readonly string[];
+    /** Scopes that discovery gives one after the other; then `Cluster`. */
+    scopes?: readonly ("Namespaced" | "Cluster")[];
     relists?: ConcurrencyLimit;
     /** Takes the time of each request, in milliseconds. */
     onRequest?: (at: number) => void;
   } = {},
 ): Promise<string[]> {
-  const { plurals = [], relists, onRequest, ...reconnect } = options;
+  const { plurals = [], scopes = [], relists, onRequest, ...reconnect } =
+    options;
   const clock = new VirtualClock();
   const log: string[] = [];
   const waiting = [...answers];
   const names = [...plurals];
+  const kinds = [...scopes];
   const isDone = Promise.withResolvers<void>();
   const { plural: _plural, scope: _scope, ...unresolved } = Widget;
   const sink: ReflectorSink = { ...loggedSink(log), flush() {} };
@@ -87,9 +91,11 @@ async function reflect(
           ? Promise.reject(answer)
           : Promise.resolve(responseOf(answer));
       },
-      resolve: () => {
+      resolve: (_kind, { fresh = false } = {}) => {
+        if (fresh) log.push("resolved anew");
         const plural = names.shift() ?? "none-left";
-        return Promise.resolve({ ...Widget, plural } as never);
+        const scope = kinds.shift() ?? "Cluster";
+        return Promise.resolve({ ...Widget, plural, scope } as never);
       },
     },
     kind: plurals.length === 0 ? Widget : unresolved,
@@ -98,6 +104,7 @@ async function reflect(
     fieldSelector: undefined,
     shardSelector: undefined,
     metadataOnly: false,
+    onMoved: ({ scope }) => void log.push(`moved to ${scope}`),
     sink,
     slice: new TimeSlice(clock),
     budget: undefined,
@@ -274,6 +281,32 @@ test("Reflector resolves a kind again that the server no longer serves", async (
     "watch new 2",
   ]);
 });
+
+for (
+  const [how, answers, scopes] of [
+    ["a watch", [[synced(1)], [event("ADDED", "a", 2)], [synced(3)]]],
+    ["a stream", [[event("ADDED", "a", 1)], [synced(3)]]],
+    ["a page", [refused(500), page(1, ["a"]), [synced(3)]]],
+  ].map((
+    [how, answers],
+  ) => [how, answers, ["Namespaced", "Cluster"]]) as unknown as readonly [
+    string,
+    readonly Answer[],
+    readonly ("Namespaced" | "Cluster")[],
+  ][]
+) {
+  test(`Reflector notices by an object of ${how} that its kind has another scope`, async () => {
+    const log = await reflect(answers, { plurals: ["same", "same"], scopes });
+    assert.deepEqual(
+      log.filter((line) => /^(resolved|moved)/.test(line)),
+      ["resolved anew", "moved to Cluster"],
+    );
+    assert.ok(
+      log.every((line) => !/^(apply|initApply) a/.test(line)),
+      `${log}`,
+    );
+  });
+}
 
 test("Reflector streams its state again after a failed stream, but not always", async () => {
   const log = await reflect([
