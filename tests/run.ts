@@ -304,6 +304,7 @@ const NEEDS_OWN_PROCESS = new RegExp(
     /process\.(?:emit|memoryUsage)|delete process\.env|Object\.assign\(process\.env/,
     /globalThis(?:\.\w+|\[[^\]]+\]) = |mock\.|FinalizationRegistry|registerHooks/,
     /failFirstImports|setFlagsFromString|global(?:This)?\.gc\b/,
+    /getActiveResourcesInfo|support\/growth/,
   ].map(({ source }) => source).join("|"),
 );
 
