@@ -9,9 +9,12 @@ export interface Runtime {
   readonly program: string;
   /** Arguments before a file. */
   readonly command: readonly string[];
-  /** Arguments that expose garbage collection. */
+  /** Arguments before a file that expose garbage collection. */
   readonly flags: readonly string[];
 }
+
+/** Condition by which the names of both packages lead to their sources. */
+const SOURCE = "--conditions=@coracle/source";
 
 /** Current runtime. */
 export function currentRuntime(): Runtime {
@@ -28,15 +31,15 @@ export function currentRuntime(): Runtime {
     return {
       name: `bun ${versions["bun"]}`,
       program: execPath,
-      command: ["run"],
-      flags: ["run"],
+      command: ["run", SOURCE],
+      flags: ["run", SOURCE],
     };
   }
   return {
     name: `node ${versions.node}`,
     program: execPath,
-    command: [],
-    flags: ["--expose-gc"],
+    command: [SOURCE],
+    flags: ["--expose-gc", SOURCE],
   };
 }
 
