@@ -66,6 +66,7 @@ const CROWDED_MS = 5;
 /** Time until a slow request outside of the cluster is answered, in milliseconds. */
 const SLOW_CALL_MS = 120_000;
 /** Error that is thrown where the simulated process exits. */
+const decoder = new TextDecoder();
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
@@ -865,7 +866,8 @@ export class World {
       for (const stored of collection.values()) {
         const known = `${group}/${plural}/${stored.key}`;
         if (this.#bootstrap.get(known) === stored.revision) continue;
-        const object = stored.parse();
+        // As a client reads it, with doubles as numbers.
+        const object: UntypedObject = JSON.parse(decoder.decode(stored.bytes));
         const key = `${object.apiVersion} ${object.kind} ${stored.key}`;
         objects.push([key, object]);
       }
