@@ -104,20 +104,6 @@ export interface OperatorHooks {
 }
 
 /**
- * Leases of a simulation, which need no renewal while their operator is alone and
- * nothing is disturbed: thousands of renewals would cost more than all other work.
- */
-export interface SimulatedLeases {
-  /** Returns the time up to which a lease that this process holds is renewed. */
-  renewedUntil(): number;
-  /**
-   * Returns a promise that resolves when the lease has to be renewed; undefined if
-   * it has to be renewed all the time.
-   */
-  undisturbed(): Promise<void> | undefined;
-}
-
-/**
  * Host: what clients and operators take from the process that they run in. Tools
  * replace parts of it, and run programs of operators without a change of their
  * code: `coracle dev` observes the operators, `coracle check` simulates all of it.
@@ -127,6 +113,8 @@ export interface Host {
   readonly openTransport?: (() => Transport) | undefined;
   /** Returns the clock for clients and operators without one of their own. */
   readonly clock: () => Clock;
+  /** Returns the clock of a leader's Lease; undefined for that of the operator. */
+  readonly leaderClock?: (() => Clock | undefined) | undefined;
   /** Random numbers for those without a source of their own. */
   readonly random: () => number;
   /** Returns the host name, by which replicas are told apart. */
@@ -135,8 +123,6 @@ export interface Host {
   readonly servesProbes: boolean;
   /** Minimum time after which a server ends a watch, in milliseconds. */
   readonly minWatchTimeout?: number | undefined;
-  /** Leases of a simulation; undefined where each has to be renewed. */
-  readonly leases?: SimulatedLeases | undefined;
   /** Promise that resolves at the end of a simulation; undefined without one. */
   readonly ended?: Promise<void> | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */

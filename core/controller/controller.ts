@@ -552,7 +552,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const history = new RunHistory<P>({ clock });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
-    const endless = new EndlessRuns<P>({ clock, log });
+    const endless = new EndlessRuns<P>({ log });
     const reporter = new RunReporter<P>({
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",

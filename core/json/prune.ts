@@ -417,8 +417,7 @@ function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
       );
     },
     set(this: object, value: unknown) {
-      const own = { value, writable: true, enumerable: true };
-      Object.defineProperty(this, key, { ...own, configurable: true });
+      setOwn(this, key, value);
     },
   };
 }
@@ -460,20 +459,26 @@ function copy(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copy);
   const source = value as Record<string, unknown>;
-  // The engine copies an object of a known shape in one step. A name like
-  // "__proto__" becomes an own field, which a later assignment then finds.
-  const result = { ...source };
-  // A list of the names would take as much memory as the copy itself.
+  const result: Record<string, unknown> = {};
+  // Field by field: the engine copies objects by `...` in one step only as long as
+  // few shapes pass here. In this form it needs no look-up for an own field either.
   for (const name in source) {
+    if (!hasOwn.call(source, name)) continue;
     const part = source[name];
-    if (
-      typeof part === "object" && part !== null && Object.hasOwn(source, name)
-    ) {
-      result[name] = copy(part);
-    }
+    const copied = typeof part === "object" ? copy(part) : part;
+    if (name === "__proto__") setOwn(result, name, copied);
+    else result[name] = copied;
   }
   copyGuards(source, result);
   return result;
+}
+
+const { hasOwnProperty: hasOwn } = Object.prototype;
+
+/** Creates a field, also where an assignment would call a setter. */
+function setOwn(object: object, name: string, value: unknown): void {
+  const own = { value, writable: true, enumerable: true };
+  Object.defineProperty(object, name, { ...own, configurable: true });
 }
 
 /**

@@ -158,9 +158,10 @@ export class Coordination {
 
   #elect(settings: LeaderElectionSettings): LeaderElection {
     const { controllers } = this.#deps;
-    const identity = settings.identity ??
-      `${host().hostname()}_${randomSuffix()}`;
-    const lease = this.#leaseDeps(settings, identity);
+    const { leaderClock, hostname } = host();
+    const identity = settings.identity ?? `${hostname()}_${randomSuffix()}`;
+    const common = this.#leaseDeps(settings, identity);
+    const lease = { ...common, clock: leaderClock?.() ?? common.clock };
     return new LeaderElection({
       ...lease,
       random: this.#deps.random,

@@ -145,7 +145,6 @@ export interface LeaderElectionDeps extends RenewedLeaseDeps {
  */
 export class LeaderElection extends RenewedLease<LeaderElectionDeps> {
   readonly role = "the leader";
-  protected override readonly onlyRenews: boolean = true;
   #observed: ObservedLease | undefined;
   #leader: string | undefined;
 

@@ -1,8 +1,7 @@
-import { host, type SimulatedLeases } from "../client/host.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import { messageWithCause } from "../error_text.ts";
 import type { Logger, LogLevel } from "../logger.ts";
-import { abortable, linkedSignal } from "../signals.ts";
+import { linkedSignal } from "../signals.ts";
 import type { ReplicaLease } from "./fence.ts";
 import {
   giveUpAt,
@@ -45,8 +44,6 @@ export interface LeaseFailure {
 export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   implements ReplicaLease {
   abstract readonly role: string;
-  /** Whether a renewal of the lease does nothing else, as reading other Leases. */
-  protected readonly onlyRenews: boolean = false;
   protected readonly deps: Deps;
   /** Time of the last successful renewal; -Infinity without a lease. */
   protected renewedAt: number = -Infinity;
@@ -59,8 +56,6 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
   #failingSince: number | undefined;
   #failure = "";
   #isReported = false;
-  /** Leases of the simulation that renews this one meanwhile. */
-  #renewer: SimulatedLeases | undefined;
 
   constructor(deps: Deps) {
     this.deps = deps;
@@ -80,11 +75,7 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
 
   get isHeld(): boolean {
     const { clock, times } = this.deps;
-    const { renewedAt } = this;
-    const at = this.#renewer && this.isTaken
-      ? Math.max(renewedAt, this.#renewer.renewedUntil())
-      : renewedAt;
-    return clock.now() < heldUntil(at, times);
+    return clock.now() < heldUntil(this.renewedAt, times);
   }
 
   get signal(): AbortSignal {
@@ -174,29 +165,10 @@ export abstract class RenewedLease<Deps extends RenewedLeaseDeps>
         ? Math.min(at + times.retryPeriod, renewBy(this.renewedAt, times))
         : this.retryAt(at);
       const { signal, unlink } = linkedSignal(this.ending, this.#wake.signal);
-      const undisturbed = this.isTaken ? this.#undisturbed() : undefined;
-      const pause = undisturbed === undefined
-        ? sleep(Math.max(0, next - clock.now()), { clock, signal })
-        : abortable(undisturbed, signal);
-      await pause.catch(() => {}); // Woken, or stopped.
+      const pause = Math.max(0, next - clock.now());
+      await sleep(pause, { clock, signal }).catch(() => {}); // Woken, or stopped.
       unlink();
-      this.#disturbed();
     }
-  }
-
-  /** Leaves the renewal to the simulation, if there is one that does it. */
-  #undisturbed(): Promise<void> | undefined {
-    const leases = this.onlyRenews ? host().leases : undefined;
-    const undisturbed = leases?.undisturbed();
-    if (undisturbed !== undefined) this.#renewer = leases;
-    return undisturbed;
-  }
-
-  /** Takes the renewal over from the simulation. */
-  #disturbed(): void {
-    const until = this.#renewer?.renewedUntil() ?? -Infinity;
-    this.#renewer = undefined;
-    if (this.isTaken) this.renewedAt = Math.max(this.renewedAt, until);
   }
 
   /**

@@ -498,7 +498,7 @@ export class EventProcessor<P extends KubernetesObject>
     run: Run<P>,
     result: RunResult,
   ): void {
-    run.ended();
+    run.ended(this.#deps.clock.now());
     const state = item.value?.state ?? FRESH;
     item.value = activeOf(state, undefined);
     const plan = this.#plan(item, run, result);
@@ -518,8 +518,8 @@ export class EventProcessor<P extends KubernetesObject>
     run: Run<P>,
     { end }: RunResult,
   ): RunPlan | undefined {
-    const { settings, clock } = this.#deps;
-    const { key } = run;
+    const { settings } = this.#deps;
+    const { key, endedAt: now } = run;
     if (item.isRemoved) return undefined;
     if (wasCutShort(run, end)) {
       // An aborted run had no time to succeed, so this is no failure, and if it
@@ -528,7 +528,6 @@ export class EventProcessor<P extends KubernetesObject>
       if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
       return undefined;
     }
-    const now = clock.now();
     const plan = decideAfterRun(item.value?.state ?? FRESH, end, {
       now,
       startedAt: run.startedAt,

@@ -132,6 +132,8 @@ export class Run<P extends KubernetesObject> {
   readonly finalStateUnknown: boolean;
   /** Start by the clock of the controller, in milliseconds. */
   readonly startedAt: number;
+  /** End by the clock of the controller; the start before it has ended. */
+  endedAt: number;
   /** Time in the queue since the object was ready to run, in milliseconds. */
   readonly waited: number;
   readonly #item: QueueItem;
@@ -169,7 +171,7 @@ export class Run<P extends KubernetesObject> {
     this.retry = start.retry;
     this.deleted = start.deleted;
     this.finalStateUnknown = start.finalStateUnknown;
-    this.startedAt = this.wroteAt = start.startedAt;
+    this.startedAt = this.endedAt = this.wroteAt = start.startedAt;
     this.waited = start.waited;
     this.#item = start.item;
     this.#scheduler = start.scheduler;
@@ -190,8 +192,9 @@ export class Run<P extends KubernetesObject> {
     this.#timer = clock.setTimer(() => this.abort("timeout"), timeout);
   }
 
-  /** Cancels the timeout at the end of the run. */
-  ended(): void {
+  /** Notes the end of the run, and cancels its timeout. */
+  ended(now: number): void {
+    this.endedAt = now;
     this.#timer?.cancel();
   }
 

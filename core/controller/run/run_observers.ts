@@ -58,7 +58,6 @@ export interface RunObserver<P extends KubernetesObject> {
 
 export interface RunReporterDeps {
   readonly controller: string;
-  readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Log level of successful runs. */
@@ -171,7 +170,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     plan: RunPlan | undefined,
   ): void {
     const { end, error } = runResult;
-    const duration = this.#deps.clock.now() - run.startedAt;
+    const duration = run.endedAt - run.startedAt;
     this.#duration.observe(duration / 1_000, this.#labels);
     const result = outcomeOf(run, runResult, plan);
     this.#ended.add(1, this.#byResult.get(result));
@@ -207,7 +206,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
         failures: plan.state.failures,
         attempt: run.retry.attempt + 1,
         ...(plan.failure === "retry" && {
-          retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
+          retryIn: Math.round(plan.timerAt - run.endedAt),
         }),
         // A field that is undefined would be left out of the line.
         error: error ?? `the run has thrown ${error}`,
@@ -364,8 +363,8 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     plan: RunPlan | undefined,
   ): void {
     const { error } = result;
-    const now = this.#clock.now();
-    const duration = now - run.startedAt;
+    const { startedAt, endedAt } = run;
+    const duration = endedAt - startedAt;
     const { rescheduleAt = Infinity, timerAt = Infinity } = plan ?? {};
     const kept: KeptRun = {
       at: this.#clock.wallTime() - duration,
@@ -385,7 +384,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
         : rescheduleAt < timerAt
         ? "reschedule"
         : plan?.timerCause,
-      nextIn: Math.round(Math.min(rescheduleAt, timerAt) - now),
+      nextIn: Math.round(Math.min(rescheduleAt, timerAt) - endedAt),
     };
     const runs = this.#byKey.get(run.key);
     // A literal has no spare capacity, unlike an array that grows.
@@ -541,7 +540,6 @@ interface Sequence {
  * seconds. Each run succeeds, so nothing else would indicate the problem.
  */
 export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
-  readonly #clock: Clock;
   readonly #log: Logger;
   readonly #sequences: LatestMap<Sequence> = new LatestMap(
     MIN_OBJECTS,
@@ -549,13 +547,12 @@ export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
   );
   #warnedAt = -Infinity;
 
-  constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
-    this.#clock = clock;
+  constructor({ log }: { readonly log: Logger }) {
     this.#log = unfailingLogger(log);
   }
 
   ended(run: Run<P>): void {
-    const now = this.#clock.now();
+    const now = run.endedAt;
     const sequence = this.#sequences.get(run.key);
     if (
       sequence === undefined ||

@@ -19,6 +19,7 @@ import { matchOf, ruleMatch } from "./matching.ts";
 import type { MutationState } from "./mutation.ts";
 import type { PolicyHook, WebhookHook } from "./hooks.ts";
 import type { Verdict } from "./verdict.ts";
+import { writeJson } from "../exact_json.ts";
 
 const ALL: readonly Operation[] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 
@@ -41,7 +42,7 @@ export function dynamicPlugins(store: Store): readonly AdmissionPlugin[] {
           return;
         }
         if (!isSettling()) return;
-        const key = `expressions ${JSON.stringify([object, oldObject])}`;
+        const key = `expressions ${writeJson([object, oldObject])}`;
         const causes = answerOf(key, async () => {
           const module = await loadModule(import("./policy_validation.ts"));
           return await module.expressionCauses(object, oldObject);
@@ -141,7 +142,7 @@ function answer<T extends Verdict>(
   const { request, operation, object, oldObject } = attributes;
   const verdict = answerOf(
     `${stage} ${operation} ${request.definition.plural} ${
-      JSON.stringify([object, oldObject])
+      writeJson([object, oldObject])
     }`,
     ask,
   );

@@ -15,6 +15,7 @@ import {
   type WebhookAnswer,
   webhookMatch,
 } from "./webhook_dispatch.ts";
+import { readJson } from "../exact_json.ts";
 
 /** Mutating policies and webhooks of a request. */
 export interface Mutators {
@@ -128,7 +129,9 @@ function applied(
       atob(answer.patch),
       (character) => character.charCodeAt(0),
     );
-    patch = JSON.parse(new TextDecoder().decode(bytes));
+    patch = readJson(
+      new TextDecoder().decode(bytes),
+    ) as JsonPatchOperation[];
     if (patch.length === 0) return false;
     if (object === undefined) {
       throw badRequest(

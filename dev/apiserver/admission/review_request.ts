@@ -6,6 +6,7 @@ import { settle } from "../settle.ts";
 import { storageKey } from "../storage/stored_object.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { userInfo } from "../request/user.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 /** Resource and version in which a webhook or policy sees a request. */
 export interface Match {
@@ -89,7 +90,7 @@ function optionsOf(
     kind: OPTIONS[operation],
     apiVersion: "meta.k8s.io/v1",
     // As JSON, which has no undefined.
-    ...JSON.parse(JSON.stringify(given)) as JsonObject,
+    ...readJson(writeJson(given)) as JsonObject,
     ...(dryRun && { dryRun: ["All"] }),
   };
 }

@@ -4,6 +4,7 @@ import {
   openHttpTransport,
 } from "@coracle/operator/internal";
 import type { WebhookClientConfig } from "@coracle/operator/kinds";
+import { readJson, writeJson } from "../exact_json.ts";
 
 /**
  * Services that webhooks name, by `namespace/name:port`, or `namespace/name` for
@@ -150,7 +151,7 @@ export class WebhookCaller {
           accept: "application/json, */*",
           "content-type": "application/json",
         },
-        body: JSON.stringify(review),
+        body: writeJson(review),
         signal,
       });
       ({ status } = response);
@@ -204,12 +205,13 @@ async function handled(
 ): Promise<unknown> {
   let answer;
   try {
-    answer = JSON.stringify(await handler(JSON.parse(JSON.stringify(review))));
+    // In JavaScript, where numbers are doubles.
+    answer = writeJson(await handler(JSON.parse(writeJson(review))));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     throw refusal(500, text, "text/plain");
   }
-  return parsed(answer ?? "null");
+  return parsed(answer);
 }
 
 /** URL with the scheme and host of another server. */
@@ -236,7 +238,7 @@ async function bounded(body: AsyncIterable<Uint8Array>): Promise<string> {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(text);
   } catch (error) {
     const { message } = error as Error;
     throw new WebhookFailure(

@@ -14,6 +14,7 @@ import {
   type MetricSide,
   nestedMetric,
 } from "./autoscaler_metrics.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 type V1 = AutoscalingV1HorizontalPodAutoscaler;
 type V2 = HorizontalPodAutoscaler;
@@ -68,7 +69,7 @@ function toV1({ kind, metadata, spec, status }: V2): V1 {
     measured.map((metric) => flatMetric(metric, "current")),
   );
   if (behavior !== undefined) {
-    annotations[ANNOTATIONS.behavior] = JSON.stringify(
+    annotations[ANNOTATIONS.behavior] = writeJson(
       internalBehavior(behavior),
     );
   }
@@ -185,7 +186,7 @@ function readAnnotation<T extends object>(
 ): T | undefined {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text) ?? undefined;
+    return readJson(text) as T ?? undefined;
   } catch {
     return undefined;
   }
@@ -196,7 +197,7 @@ function setAnnotation(
   name: string,
   values: readonly unknown[],
 ): void {
-  if (values.length > 0) annotations[name] = JSON.stringify(values);
+  if (values.length > 0) annotations[name] = writeJson(values);
 }
 
 function withoutV2Fields(

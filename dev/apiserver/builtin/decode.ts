@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
 import type { Schema } from "../merge/schema.ts";
 import { goJsonType } from "../validation/go_value.ts";
 import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
+import { isInteger, isNumber } from "../exact_json.ts";
 
 /** Error of a body that cannot be decoded into its kind. */
 export class DecodeError extends Error {
@@ -164,8 +165,8 @@ function decodeValue(
     case "quantity":
       return decodeQuantity(value).toString();
     case "intOrString":
-      if (typeof value === "string" || Number.isInteger(value)) return value;
-      throw wrongType(value, at, "int32");
+      if (typeof value === "string") return value;
+      return decodeInteger("int32", value, at);
     case "time":
     case "microTime":
       return decodeMoment(value, at, special);
@@ -186,9 +187,9 @@ function decodeValue(
       if (typeof value === "boolean") return value;
       throw wrongType(value, at, "bool");
     case "integer":
-      return decodeInteger(schema, value, at);
+      return decodeInteger(schema.format, value, at);
     default:
-      if (typeof value === "number") return value;
+      if (isNumber(value)) return Number(value);
       throw wrongType(value, at, "float64");
   }
 }
@@ -249,19 +250,19 @@ const INTEGER_LIMITS: Readonly<Record<string, number>> = {
   int64: 2 ** 63,
 };
 
-function decodeInteger(schema: Schema, value: unknown, at: FieldStep): number {
-  const type = schema.format ?? "int64";
+function decodeInteger(
+  type = "int64",
+  value: unknown,
+  at: FieldStep,
+): number | bigint {
   const limit = INTEGER_LIMITS[type] ?? 2 ** 63;
-  if (
-    typeof value === "number" && Number.isInteger(value) &&
-    value < limit && value >= -limit
-  ) return value;
-  const shown = typeof value === "number" ? `number ${value}` : undefined;
+  if (isInteger(value) && value < limit && value >= -limit) return value;
+  const shown = isNumber(value) ? `number ${value}` : undefined;
   throw wrongType(value, at, type, shown);
 }
 
 function decodeQuantity(value: unknown): Quantity {
-  const text = typeof value === "number" ? String(value) : value;
+  const text = isNumber(value) ? String(value) : value;
   if (typeof text === "string") {
     try {
       return Quantity.parse(text.trim());

@@ -19,10 +19,13 @@ import {
   malformed,
   wireBytes,
   wireFields,
+  wireInteger,
   wireNumber,
   WireReader,
   wireText,
+  type WireValue,
 } from "./wire_reader.ts";
+import { readJson } from "../exact_json.ts";
 
 /**
  * Decodes a protobuf body of a built-in kind, as typed Go clients and kubectl
@@ -74,7 +77,7 @@ function readFields(
 function readField(
   object: JsonObject,
   { name, schema }: GoField,
-  value: number | Uint8Array,
+  value: WireValue,
 ): void {
   if (wireForm(schema) === undefined) {
     if (schema.items !== undefined) {
@@ -100,7 +103,7 @@ function readField(
 /** Value of a map entry; a list as the value is wrapped in a message. */
 function readEntry(
   schema: Schema,
-  value: number | Uint8Array | undefined,
+  value: WireValue | undefined,
 ): unknown {
   if (schema.items === undefined) return readValue(schema, value);
   const list: unknown[] = [];
@@ -113,7 +116,7 @@ function readEntry(
 
 function readValue(
   schema: Schema,
-  value: number | Uint8Array | undefined,
+  value: WireValue | undefined,
 ): unknown {
   switch (wireForm(schema)) {
     case "quantity":
@@ -147,7 +150,7 @@ function readValue(
     case "boolean":
       return wireNumber(value) !== 0;
     case "integer":
-      return wireNumber(value);
+      return wireInteger(value);
     case "number":
       return readDouble(wireBytes(value));
     default:
@@ -157,7 +160,7 @@ function readValue(
 
 /** Reads the schema in a protobuf union, and leaves out fields that encode zero values. */
 function readSchema(
-  value: number | Uint8Array | undefined,
+  value: WireValue | undefined,
 ): JsonObject | undefined {
   if (value === undefined) return undefined;
   const type = goType(JSON_SCHEMA);
@@ -202,7 +205,7 @@ function readTime(bytes: Uint8Array, digits: 0 | 6): string | null {
 /** Arbitrary JSON value, which is transferred as JSON text. */
 function readAny(bytes: Uint8Array): unknown {
   const json = wireText(wireFields(bytes).get(1));
-  return json === "" ? null : JSON.parse(json);
+  return json === "" ? null : readJson(json);
 }
 
 function readDouble(bytes: Uint8Array): number {

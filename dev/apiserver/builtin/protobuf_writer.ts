@@ -11,6 +11,7 @@ import {
   wireForm,
 } from "./protobuf_fields.ts";
 import { WireWriter } from "./wire_writer.ts";
+import { writeJson } from "../exact_json.ts";
 
 /**
  * Encodes an object of a built-in kind as kube-apiserver does: a
@@ -137,7 +138,10 @@ class ObjectWriter extends WireWriter {
       case "boolean":
         return this.number(number, value === true ? 1 : 0);
       case "integer":
-        return this.number(number, Number(value));
+        return this.number(
+          number,
+          typeof value === "bigint" ? value : Number(value),
+        );
       case "number":
         return this.double(number, Number(value));
       default:
@@ -167,7 +171,7 @@ class ObjectWriter extends WireWriter {
         return this.number(1, Math.floor(Date.parse(value) / 1000));
       }
       case "any":
-        if (value !== null) this.text(1, JSON.stringify(value));
+        if (value !== null) this.text(1, writeJson(value));
         return;
       case "schemaOrArray":
         if (!Array.isArray(value)) return this.#schema(1, value);

@@ -1,10 +1,13 @@
 /** Protobuf wire type: varint, 64-bit, length-delimited or 32-bit. */
 type WireType = 0 | 1 | 2 | 5;
 
-/** Field of a message; its value is a number or bytes. */
+/** Value of a field; an integer beyond 2^53 is a `bigint`. */
+export type WireValue = number | bigint | Uint8Array;
+
+/** Field of a message. */
 export interface WireField {
   readonly number: number;
-  readonly value: number | Uint8Array;
+  readonly value: WireValue;
 }
 
 const text = new TextDecoder("utf-8", { fatal: true });
@@ -30,7 +33,7 @@ export class WireReader {
    */
   next(): WireField | undefined {
     if (this.#position === this.#bytes.length) return undefined;
-    const tag = this.#varint();
+    const tag = Number(this.#varint());
     const number = Math.floor(tag / 8);
     const type = (tag % 8) as WireType;
     if (number < 1) throw malformed(`field number ${number}`);
@@ -40,7 +43,7 @@ export class WireReader {
       case 1:
         return { number, value: this.#take(8) };
       case 2:
-        return { number, value: this.#take(this.#varint()) };
+        return { number, value: this.#take(Number(this.#varint())) };
       case 5:
         return { number, value: this.#take(4) };
       default:
@@ -48,8 +51,8 @@ export class WireReader {
     }
   }
 
-  /** Reads a signed 64-bit integer; loses precision beyond `Number.MAX_SAFE_INTEGER`. */
-  #varint(): number {
+  /** Reads a signed 64-bit integer. */
+  #varint(): number | bigint {
     const only = this.#bytes[this.#position] ?? 0x80;
     if (only < 0x80) {
       this.#position++;
@@ -60,7 +63,10 @@ export class WireReader {
       const byte = this.#bytes[this.#position++];
       if (byte === undefined) throw malformed("an unexpected end");
       value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
+      if (byte >= 0x80) continue;
+      const integer = BigInt.asIntN(64, value);
+      const number = Number(integer);
+      return Number.isSafeInteger(number) ? number : integer;
     }
     throw malformed("an integer of more than ten bytes");
   }
@@ -79,8 +85,8 @@ export class WireReader {
 /** Fields of a message by field number; the last one wins. */
 export function wireFields(
   bytes: Uint8Array,
-): ReadonlyMap<number, number | Uint8Array> {
-  const fields = new Map<number, number | Uint8Array>();
+): ReadonlyMap<number, WireValue> {
+  const fields = new Map<number, WireValue>();
   const reader = new WireReader(bytes);
   for (let field = reader.next(); field; field = reader.next()) {
     fields.set(field.number, field.value);
@@ -93,10 +99,10 @@ export function wireFields(
  *
  * @throws {SyntaxError} If the field is a number.
  */
-export function wireBytes(value: number | Uint8Array | undefined): Uint8Array {
+export function wireBytes(value: WireValue | undefined): Uint8Array {
   if (value === undefined) return new Uint8Array();
-  if (typeof value === "number") throw malformed("a number for bytes");
-  return value;
+  if (typeof value === "object") return value;
+  throw malformed("a number for bytes");
 }
 
 /**
@@ -104,7 +110,7 @@ export function wireBytes(value: number | Uint8Array | undefined): Uint8Array {
  *
  * @throws {SyntaxError} If the text is not valid UTF-8.
  */
-export function wireText(value: number | Uint8Array | undefined): string {
+export function wireText(value: WireValue | undefined): string {
   try {
     return text.decode(wireBytes(value));
   } catch {
@@ -113,13 +119,22 @@ export function wireText(value: number | Uint8Array | undefined): string {
 }
 
 /**
- * Number of a field; zero if it is absent.
+ * Integer of a field, of 64 bits; zero if it is absent.
  *
  * @throws {SyntaxError} If the field holds bytes.
  */
-export function wireNumber(value: number | Uint8Array | undefined): number {
-  if (value === undefined || typeof value === "number") return value ?? 0;
-  throw malformed("bytes for a number");
+export function wireInteger(value: WireValue | undefined): number | bigint {
+  if (typeof value === "object") throw malformed("bytes for a number");
+  return value ?? 0;
+}
+
+/**
+ * Number of a field, rounded beyond 2^53; zero if it is absent.
+ *
+ * @throws {SyntaxError} If the field holds bytes.
+ */
+export function wireNumber(value: WireValue | undefined): number {
+  return Number(wireInteger(value));
 }
 
 /** Error of a malformed message. */

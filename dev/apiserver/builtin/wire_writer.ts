@@ -49,14 +49,14 @@ export class WireWriter {
   }
 
   /** Writes an integer of at most 64 bits without a tag. */
-  varint(value: number): void {
-    if (value >= 0 && value < 128) {
+  varint(value: number | bigint): void {
+    if (typeof value === "number" && value >= 0 && value < 128) {
       const start = this.#grow(1);
       this.#bytes[start] = value;
       return;
     }
     const digits: number[] = [];
-    if (value >= 0) {
+    if (typeof value === "number" && value >= 0) {
       for (; value > 0x7f; value = Math.floor(value / 128)) {
         digits.push(value % 128 + 128);
       }
@@ -71,7 +71,7 @@ export class WireWriter {
   }
 
   /** Writes an integer or boolean field. */
-  number(field: number, value: number): void {
+  number(field: number, value: number | bigint): void {
     this.varint(value);
     this.varint(field * 8);
   }

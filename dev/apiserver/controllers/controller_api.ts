@@ -26,6 +26,7 @@ import {
   internalRequest,
   internalWrite,
 } from "./internal_request.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 /** Object to create; the server sets the rest of its metadata. */
 export type Draft<T extends KubernetesObject> =
@@ -260,7 +261,7 @@ export class ControllerApi {
     object: T,
     status: T["status"],
   ): Promise<T | undefined> {
-    const plain = JSON.parse(JSON.stringify(status));
+    const plain = readJson(writeJson(status)) as T["status"];
     if (jsonEquals(plain, object.status ?? {})) return object;
     return await this.update(kind, object, (draft) => {
       draft.status = plain;

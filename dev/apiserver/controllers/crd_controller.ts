@@ -11,6 +11,7 @@ import type { Change } from "../storage/history.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { deleteStored, updateStored } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
+import { writeJson } from "../exact_json.ts";
 
 /** Fields of a CustomResourceDefinition that the controller reads. */
 interface Crd extends UntypedObject {
@@ -133,7 +134,7 @@ export class CrdController {
 
   #serve(crd: Crd): void {
     const { name } = crd.metadata;
-    const source = JSON.stringify([crd.metadata.uid, crd.spec]);
+    const source = writeJson([crd.metadata.uid, crd.spec]);
     if (this.#served.get(name) === source) return;
     const { store, resources, watches } = this.#context;
     const definition = this.#crd.customResourceDefinition(crd, this.#context);

@@ -1,4 +1,5 @@
 import { isJsonObject } from "@coracle/operator/internal";
+import { isInteger, isNumber } from "../exact_json.ts";
 
 /** Step of a path, which maps found values to values in them. */
 type Step = (values: readonly unknown[]) => unknown[];
@@ -183,7 +184,13 @@ function operand(text: string): (item: unknown) => unknown[] {
   if (trimmed === "true" || trimmed === "false") {
     return () => [trimmed === "true"];
   }
-  if (/^[+-]?\d+(?:\.\d+)?$/.test(trimmed)) return () => [Number(trimmed)];
+  if (/^[+-]?\d+(?:\.\d+)?$/.test(trimmed)) {
+    {
+      const number = Number(trimmed);
+      const isExact = trimmed.includes(".") || isInteger(number);
+      return () => [isExact ? number : BigInt(trimmed.replace("+", ""))];
+    }
+  }
   const path = compileJsonPath(trimmed);
   return (item) => path.find(item);
 }
@@ -191,7 +198,7 @@ function operand(text: string): (item: unknown) => unknown[] {
 function compare(left: unknown, operator: string, right: unknown): boolean {
   if (operator === "==") return left === right;
   if (operator === "!=") return left !== right;
-  const ordered = (typeof left === "number" && typeof right === "number") ||
+  const ordered = (isNumber(left) && isNumber(right)) ||
     (typeof left === "string" && typeof right === "string");
   if (!ordered) return false;
   switch (operator) {

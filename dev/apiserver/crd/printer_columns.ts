@@ -5,6 +5,7 @@ import { goNumber } from "../validation/go_value.ts";
 import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";
 import { compileJsonPath, type JsonPath } from "./json_path.ts";
+import { isNumber, writeJson } from "../exact_json.ts";
 
 /** Columns of a Table with the function that returns the cells of an object. */
 export interface PrinterColumns {
@@ -79,9 +80,10 @@ function cell(value: unknown, type: string, now: number): unknown {
     case "string":
       return cellText(value);
     case "integer":
-      return typeof value === "number" ? Math.trunc(value) : null;
+      if (typeof value === "number") return Math.trunc(value);
+      return typeof value === "bigint" ? value : null;
     case "number":
-      return typeof value === "number" ? value : null;
+      return isNumber(value) ? Number(value) : null;
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":
@@ -93,5 +95,5 @@ function cell(value: unknown, type: string, now: number): unknown {
 
 function cellText(value: unknown): string {
   if (typeof value === "string") return value;
-  return typeof value === "number" ? goNumber(value) : JSON.stringify(value);
+  return typeof value === "number" ? goNumber(value) : writeJson(value);
 }

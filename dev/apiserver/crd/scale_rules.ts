@@ -3,7 +3,8 @@ import { isJsonObject, type StatusCause } from "@coracle/operator/internal";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { ownField } from "./schema/json_tree.ts";
-import { goTypeName, isInt64 } from "../validation/go_value.ts";
+import { goTypeName } from "../validation/go_value.ts";
+import { isInteger, writeJson } from "../exact_json.ts";
 
 const MAX_REPLICAS = 2 ** 31 - 1;
 
@@ -33,7 +34,7 @@ export function scaleCauses(
 function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
   const value = valueAt(object, path);
   if (value === undefined) return [];
-  if (!isInt64(value as number)) {
+  if (!isInteger(value)) {
     const why = accessorText(path, value, "int64");
     return [fieldError.invalid(path, 0, why)];
   }
@@ -68,8 +69,8 @@ function accessorText(path: string, value: unknown, wanted: string): string {
 
 function valueText(value: unknown): string {
   if (value === null) return "<nil>";
-  if (Number.isInteger(value) && !isInt64(value as number)) {
+  if (Number.isInteger(value) && !isInteger(value)) {
     return (value as number).toExponential();
   }
-  return JSON.stringify(value).replace(/^"|"$/g, "");
+  return writeJson(value).replace(/^"|"$/g, "");
 }

@@ -11,6 +11,7 @@ import { answerOf, provideAnswer } from "../settle.ts";
 import { serverError } from "../status.ts";
 import { tagProblems } from "../validation/object_meta.ts";
 import { goTypeName } from "../validation/go_value.ts";
+import { writeJson } from "../exact_json.ts";
 
 /** Time limit of a conversion in milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -156,7 +157,7 @@ export class WebhookConversion {
 }
 
 function answerKey(object: UntypedObject, apiVersion: string): string {
-  return `convert ${apiVersion} ${JSON.stringify(object)}`;
+  return `convert ${apiVersion} ${writeJson(object)}`;
 }
 
 function typeProblem(

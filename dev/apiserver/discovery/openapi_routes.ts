@@ -9,6 +9,7 @@ import {
 } from "../http/exchange.ts";
 import { parseAccept } from "../request/negotiation.ts";
 import { servedGroups, type ServedVersion } from "./discovery_documents.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 interface Document {
   readonly bytes: Uint8Array;
@@ -141,7 +142,7 @@ const SWAGGER_TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function documentOf(value: unknown): Document {
-  const bytes = encoder.encode(JSON.stringify(value));
+  const bytes = encoder.encode(writeJson(value));
   const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
   return { bytes, hash };
 }
@@ -157,7 +158,8 @@ async function documentTwo(
     const { openApiV2Protobuf } = await loadModule(
       import("./openapi_v2_protobuf.ts"),
     );
-    return openApiV2Protobuf(JSON.parse(new TextDecoder().decode(bytes)));
+    const document = readJson(new TextDecoder().decode(bytes));
+    return openApiV2Protobuf(document as Readonly<Record<string, unknown>>);
   };
   return { bytes, hash, generation, protobuf: () => encoded ??= encode() };
 }

@@ -1,6 +1,7 @@
 import { GNOSTIC_MESSAGES } from "../builtin/data/gnostic_messages.ts";
 import { WireWriter } from "../builtin/wire_writer.ts";
 import type { SwaggerDocument } from "./openapi_v2.ts";
+import { writeJson } from "../exact_json.ts";
 
 /** OpenAPI v2 document as protobuf, with the messages of gnostic's OpenAPIv2. */
 export function openApiV2Protobuf(document: SwaggerDocument): Uint8Array {
@@ -39,7 +40,7 @@ class DocumentWriter extends WireWriter {
   }
 
   #any(value: unknown): void {
-    this.text(2, `${JSON.stringify(value)}\n`);
+    this.text(2, `${writeJson(value)}\n`);
   }
 
   #value(field: number, type: string, value: unknown, of: string): void {

@@ -7,6 +7,7 @@ import {
 } from "../http/exchange.ts";
 import { readTarget, verbOf } from "../request/request_info.ts";
 import { eventRevision, forwarded } from "./faulty_stream.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 const encoder = new TextEncoder();
 
@@ -83,7 +84,9 @@ export function staleAnswer(
     }));
     const { body } = list;
     const blocks = body instanceof Uint8Array ? [body] : [...body];
-    const document = JSON.parse(Buffer.concat(blocks).toString());
+    const document = readJson(
+      Buffer.concat(blocks).toString(),
+    ) as ListDocument;
     const initial = initialEvents(
       document,
       info.query.get("sendInitialEvents") === "true",
@@ -107,7 +110,7 @@ function initialEvents(
     const metadata = { resourceVersion, annotations };
     events.push({ type: "BOOKMARK", object: { ...type, metadata } });
   }
-  return events.map((event) => encoder.encode(`${JSON.stringify(event)}\n`));
+  return events.map((event) => encoder.encode(`${writeJson(event)}\n`));
 }
 
 /** Response whose events after a revision wait for a release. */

@@ -8,6 +8,7 @@
  * @module
  */
 import type { MessageStream } from "./message_stream.ts";
+import { writeJson } from "../exact_json.ts";
 
 /** Maximum size of a request body, as in kube-apiserver: 3 MiB. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
@@ -102,7 +103,7 @@ export function jsonResponse(
   return {
     status,
     headers: { "content-type": "application/json", ...headers },
-    body: encoder.encode(`${JSON.stringify(value)}\n`),
+    body: encoder.encode(`${writeJson(value)}\n`),
   };
 }
 

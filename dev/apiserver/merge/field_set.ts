@@ -7,6 +7,7 @@ import {
   type PathElement,
 } from "./path_element.ts";
 import type { Schema } from "./schema.ts";
+import { writeJson } from "../exact_json.ts";
 
 /** Field set in the format of `fieldsV1`. */
 export interface FieldsV1 {
@@ -85,7 +86,7 @@ export class FieldSet {
       if (typeof value !== "object" || value === null || Array.isArray(value)) {
         throw new SyntaxError(
           `Cannot read a field set: "${key}" must be an object: received ${
-            JSON.stringify(value)
+            writeJson(value)
           }`,
         );
       }

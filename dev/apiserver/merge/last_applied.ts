@@ -5,6 +5,7 @@ import type { FieldConflict } from "./structured_merge.ts";
 import { compareTyped } from "./typed_compare.ts";
 import { fieldsOf } from "./typed_fields.ts";
 import { typeProblems } from "./typed_value.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 /** Annotation with the last configuration of client-side `kubectl apply`. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -35,7 +36,7 @@ export function conflictsBesideLastApplied(
 function parseObject(text: string | undefined): JsonObject | undefined {
   if (!text) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value = readJson(text);
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
@@ -51,7 +52,7 @@ export function withLastApplied(
   if (!annotations?.[LAST_APPLIED]) return object;
   const { [LAST_APPLIED]: _, ...others } = applied.metadata.annotations ?? {};
   const { annotations: __, ...metadata } = applied.metadata;
-  const text = JSON.stringify({
+  const text = writeJson({
     ...applied,
     metadata: Object.keys(others).length > 0
       ? { ...metadata, annotations: others }

@@ -1,3 +1,5 @@
+import { readJson, writeJson } from "../exact_json.ts";
+
 /**
  * Element of a field path, in the format of `fieldsV1`: `f:NAME` for a field,
  * `k:{"name":"web"}` for the list item with these keys, `v:"x"` for an item of a
@@ -41,9 +43,9 @@ export function parsePathElement(text: string): PathElement {
     case "f:":
       return text;
     case "v:":
-      return valueElement(JSON.parse(content));
+      return valueElement(readJson(content));
     case "k:": {
-      const keys: unknown = JSON.parse(content);
+      const keys: unknown = readJson(content);
       if (typeof keys === "object" && keys !== null && !Array.isArray(keys)) {
         return keyElement(Object.entries(keys));
       }
@@ -89,14 +91,14 @@ export function elementText(element: PathElement): string {
     case "f":
       return `.${content}`;
     case "k": {
-      const keys = Object.entries(JSON.parse(content) as object);
+      const keys = Object.entries(readJson(content) as object);
       return `[${
-        keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+        keys.map(([name, value]) => `${name}=${writeJson(value)}`)
           .join(",")
       }]`;
     }
     case "v":
-      return `[=${JSON.stringify(JSON.parse(content))}]`;
+      return `[=${writeJson(readJson(content))}]`;
     default:
       return `[${content}]`;
   }
@@ -112,7 +114,7 @@ const ESCAPED_BY_GO = /[<>&\u2028\u2029]/g;
 
 /** Encodes JSON as Go does, so that stored field sets are identical. */
 function jsonOf(value: unknown): string {
-  return JSON.stringify(value).replace(
+  return writeJson(value).replace(
     ESCAPED_BY_GO,
     (character) =>
       `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

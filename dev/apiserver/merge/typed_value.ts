@@ -8,6 +8,7 @@ import {
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
 import { goSyntax, goText, goTypeName } from "../validation/go_value.ts";
 import { Schema } from "./schema.ts";
+import { isNumber } from "../exact_json.ts";
 
 /** Form of a value in a traversal: a map, a list or a scalar. */
 export type Form = "map" | "list" | "scalar";
@@ -262,7 +263,7 @@ export function scalarProblem(
   switch (schema.type) {
     case "integer":
     case "number":
-      return typeof value === "number"
+      return isNumber(value)
         ? undefined
         : `expected numeric (int or float), got ${goTypeName(value)}`;
     case "boolean":

@@ -10,6 +10,7 @@ import {
   type View,
 } from "../storage/object_view.ts";
 import { type IncludeObject, partialObject, table } from "./transform.ts";
+import { writeJson } from "../exact_json.ts";
 
 const encoder = new TextEncoder();
 const END = encoder.encode("}\n");
@@ -85,7 +86,7 @@ function event(
   { protobuf }: Pick<FrameFormat, "protobuf">,
 ): Uint8Array {
   return protobuf?.writeWatchEvent(type, object) ??
-    encoder.encode(`${JSON.stringify({ type, object })}\n`);
+    encoder.encode(`${writeJson({ type, object })}\n`);
 }
 
 /**

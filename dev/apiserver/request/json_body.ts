@@ -1,3 +1,5 @@
+import { readJson } from "../exact_json.ts";
+
 /** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 256;
 
@@ -37,7 +39,7 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   }
   const { fields, depth } = survey(bytes);
   if (depth > MAX_DEPTH) throw notJson("exceeded max depth");
-  const value: unknown = JSON.parse(text);
+  const value = readJson(text);
   if (/[eE]\+?\d{3}|\d{309}/.test(text)) checkNumbers(text);
   return {
     value,

@@ -4,6 +4,8 @@ import { OPTIONS_TEXT } from "../validation/rules/rule_data.ts";
 import { badRequest, invalid, serverError } from "../status.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { validationLine } from "../validation/rules/rule_words.ts";
+import { isNumber } from "../exact_json.ts";
+import { goJsonType } from "../validation/go_value.ts";
 
 /** Query options of a list or watch, without selectors. */
 export interface ListOptions {
@@ -222,9 +224,10 @@ export function readDeleteOptions(
   const preconditions = (given as Record<string, unknown>).preconditions as
     | Record<string, unknown>
     | undefined;
+  const grace = typed(given.gracePeriodSeconds, isNumber);
   const options = {
     dryRun: dryRun.length > 0,
-    gracePeriodSeconds: typed(given.gracePeriodSeconds, TYPE_TESTS.number),
+    gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
     propagationPolicy: typed(given.propagationPolicy, TYPE_TESTS.string),
     orphanDependents: typed(given.orphanDependents, TYPE_TESTS.boolean),
     uid: typed(preconditions?.uid, TYPE_TESTS.string),
@@ -241,7 +244,6 @@ function texts(value: unknown): string[] {
 }
 
 const TYPE_TESTS = {
-  number: (value: unknown): value is number => typeof value === "number",
   string: (value: unknown): value is string => typeof value === "string",
   boolean: (value: unknown): value is boolean => typeof value === "boolean",
 };
@@ -254,6 +256,8 @@ function typed<T>(
   if (value === undefined || value === null) return undefined;
   if (fits(value)) return value;
   throw serverError(
-    `json: cannot unmarshal ${typeof value} into Go struct field of DeleteOptions`,
+    `json: cannot unmarshal ${
+      goJsonType(value)
+    } into Go struct field of DeleteOptions`,
   );
 }

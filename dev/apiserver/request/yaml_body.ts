@@ -2,6 +2,7 @@ import type { Node, Scalar } from "yaml";
 import { loadModule } from "@coracle/operator/internal";
 import { MAX_DEPTH, notJson } from "./json_body.ts";
 import { fieldName, type GoScalar, goScalar, goSyntax } from "./yaml_scalar.ts";
+import { isInteger, readJson, writeJson } from "../exact_json.ts";
 
 /** Parsed YAML document. */
 export interface ParsedYaml {
@@ -71,7 +72,9 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
     Scalar(place, scalar) {
       if (place === "key") return;
       const read = readScalar(scalar);
-      scalar.value = typeof read === "bigint" ? Number(read) : read;
+      scalar.value = typeof read === "bigint" && isInteger(Number(read))
+        ? Number(read)
+        : read;
       if (typeof read !== "number" || Number.isFinite(read)) return;
       const number = Number.isNaN(read) ? "NaN" : read > 0 ? "+Inf" : "-Inf";
       refusals.push(() => `json: unsupported value: ${number}`);
@@ -85,7 +88,7 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
   } catch (error) {
     throw notJson(`yaml: ${(error as Error).message}`);
   }
-  return { value: JSON.parse(JSON.stringify(value ?? null)), problems };
+  return { value: readJson(writeJson(value)), problems };
 }
 
 /** Whether a key merges the fields of another map. */

@@ -14,6 +14,7 @@ import type { UntypedObject } from "@coracle/operator/client";
 import { isJsonObject, loadModule } from "@coracle/operator/internal";
 import type { Change } from "./history.ts";
 import type { Journal, Store } from "./store.ts";
+import { readJson } from "../exact_json.ts";
 
 /** Line of the journal file: an object or a deletion. */
 interface Line {
@@ -258,7 +259,7 @@ function readBytes(path: string): Buffer {
 function parseLine(text: string, path: string, number: number): Line {
   let line: unknown;
   try {
-    line = JSON.parse(text);
+    line = readJson(text);
   } catch {
     // Reported below; the text may be that of a file with secrets.
   }

@@ -1,6 +1,7 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { OwnerReference, UntypedObject } from "@coracle/operator/client";
 import type { ResourceDefinition } from "../registry.ts";
+import { readJson, writeJson } from "../exact_json.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -104,7 +105,7 @@ export class StoredObject {
 
   /** Decodes the object into a new tree that the caller may change. */
   parse(): UntypedObject {
-    return JSON.parse(decoder.decode(this.bytes));
+    return readJson(decoder.decode(this.bytes)) as UntypedObject;
   }
 
   /** Selectable field of the storage version as text; empty if absent. */
@@ -133,7 +134,7 @@ export class StoredObject {
 export function encodeObject(object: UntypedObject): Uint8Array {
   const { kind, apiVersion, metadata, ...rest } = object;
   return encoder.encode(
-    JSON.stringify({ kind, apiVersion, metadata, ...rest }),
+    writeJson({ kind, apiVersion, metadata, ...rest }),
   );
 }
 

@@ -1,10 +1,12 @@
 import { isJsonObject } from "@coracle/operator/internal";
+import { isInteger, isNumber, rawInteger } from "../exact_json.ts";
 
 /**
  * Number as Go prints it: from 1e21 and below 0.0001 with an exponent of at
  * least two digits.
  */
-export function goNumber(value: number): string {
+export function goNumber(value: number | bigint): string {
+  if (typeof value === "bigint") return String(value);
   const size = Math.abs(value);
   if (size !== 0 && size < 1e-4) {
     return value.toExponential().replace(/e-(\d)$/, "e-0$1");
@@ -25,7 +27,7 @@ export function goQuote(text: string): string {
 export function goSyntax(value: unknown): string {
   if (value === null || value === undefined) return "interface {}(nil)";
   if (typeof value === "string") return goQuote(value);
-  if (typeof value === "number") return goNumber(value);
+  if (isNumber(value)) return goNumber(value);
   if (Array.isArray(value)) {
     return `[]interface {}{${value.map(goSyntax).join(", ")}}`;
   }
@@ -53,7 +55,7 @@ export function goJson(value: unknown, first: readonly string[] = []): string {
           rank(a) - rank(b) || (a < b ? -1 : 1)
         ),
       )
-      : part;
+      : rawInteger(part);
   return (JSON.stringify(value, sorted) ?? "null").replaceAll(
     /[<>&\u2028\u2029]/g,
     (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -63,12 +65,13 @@ export function goJson(value: unknown, first: readonly string[] = []): string {
 /** Value as printed in messages of field errors. */
 export function goShown(value: unknown): string {
   if (typeof value === "string") return goQuote(value);
-  return typeof value === "number" ? goNumber(value) : goJson(value);
+  return isNumber(value) ? goNumber(value) : goJson(value);
 }
 
 /** Name of the JSON type of a value in messages of Go's decoder. */
 export function goJsonType(value: unknown): string {
   if (Array.isArray(value)) return "array";
+  if (isNumber(value)) return "number";
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
@@ -91,10 +94,5 @@ export function goTypeName(value: unknown): string {
   if (isJsonObject(value)) return "map[string]interface {}";
   if (typeof value === "boolean") return "bool";
   if (typeof value === "string") return "string";
-  return isInt64(value as number) ? "int64" : "float64";
-}
-
-/** Whether Go reads a number as an integer, which has 64 bits. */
-export function isInt64(value: number): boolean {
-  return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
+  return isInteger(value) ? "int64" : "float64";
 }

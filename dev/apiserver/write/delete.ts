@@ -305,7 +305,7 @@ function beginDeletion(
 
 function bumpGeneration({ metadata }: UntypedObject): void {
   if ((metadata.generation ?? 0) > 0) {
-    metadata.generation = (metadata.generation ?? 0) + 1;
+    metadata.generation = Number(metadata.generation) + 1;
   }
 }
 

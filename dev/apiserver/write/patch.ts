@@ -48,6 +48,7 @@ import {
 } from "../status.ts";
 import { respondWritten, type Written } from "./create.ts";
 import { checkPath, type UpdateHow, updateObject } from "./update.ts";
+import { writeJson } from "../exact_json.ts";
 
 /** Patch type, by media type. */
 export type PatchType = "json" | "merge" | "strategic" | "apply";
@@ -257,7 +258,7 @@ function checkPatchedType(value: JsonObject): void {
     );
   }
   if (!value.kind) {
-    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(value)}'`);
+    throw badRequest(`Object 'Kind' is missing in '${writeJson(value)}'`);
   }
   if (value.apiVersion) return;
   throw internalError(
@@ -267,7 +268,7 @@ function checkPatchedType(value: JsonObject): void {
 
 /** Error 422: the patched object cannot be decoded. */
 export function invalidPatch(value: unknown, why: string): StatusError {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : writeJson(value);
   return invalid({ group: "", kind: "" }, [
     fieldError.invalid("patch", text, why),
   ]);

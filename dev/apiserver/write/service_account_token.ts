@@ -16,6 +16,7 @@ import {
   notFound,
 } from "../status.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
+import { isNumber } from "../exact_json.ts";
 
 const GROUP = "authentication.k8s.io";
 /** Lifetime that Pods request for tokens, which are then valid for a year. */
@@ -155,8 +156,8 @@ function tokenSubject(
 }
 
 function lifetime({ expirationSeconds: seconds }: JsonObject): number {
-  if (typeof seconds !== "number") return 3600;
-  if (seconds >= 600 && seconds <= 2 ** 32) return seconds;
+  if (!isNumber(seconds)) return 3600;
+  if (seconds >= 600 && seconds <= 2 ** 32) return Number(seconds);
   const why = seconds < 600
     ? "may not specify a duration less than 10 minutes"
     : "may not specify a duration larger than 2^32 seconds";

@@ -115,7 +115,10 @@ export type Perturbation =
      */
     readonly times?: number | undefined;
   }
-  /** From a write on, every request is answered with 429 for a while. */
+  /**
+   * From a write on, every request is answered with 429 for a while; those for
+   * Leases for a minute at most, because an operator that does not lead only waits.
+   */
   | { readonly do: "throttle"; readonly write: number; readonly ms: number }
   /** A request outside of the cluster is disturbed. */
   | {
@@ -162,6 +165,8 @@ const REFUSED_CALLS = 3;
 const DELAY_LIMIT_MS = 30_000;
 /** Time after which a watch that has missed events expires, in milliseconds. */
 const GAP_MS = 60_000;
+/** Maximum time for which requests for Leases are throttled, in milliseconds. */
+const THROTTLED_LEASES_MS = 60_000;
 /** Time for which a process is suspended, in milliseconds. */
 const SUSPENDED_MS = 120_000;
 /** Time for which another replica holds the Leases, in milliseconds. */
@@ -212,6 +217,7 @@ export class Perturbations {
   /** Callbacks that end the staleness of open watches. */
   readonly #staleWatches: Set<() => void> = new Set();
   #throttledUntil = -Infinity;
+  #leasesThrottledUntil = -Infinity;
   /** Time until which another replica holds the Leases. */
   #deposedUntil = -Infinity;
   /** Watches that have missed events. */
@@ -307,6 +313,8 @@ export class Perturbations {
         case "throttle":
           world.disturbLeases();
           this.#throttledUntil = world.clock.now() + one.ms;
+          this.#leasesThrottledUntil = world.clock.now() +
+            Math.min(one.ms, THROTTLED_LEASES_MS);
           break;
         case "clock":
           world.clock.jump(one.ms);
@@ -327,7 +335,8 @@ export class Perturbations {
 
   /** Whether the Leases of the operator are in danger. */
   get endangersLeases(): boolean {
-    return this.#now <= Math.max(this.#throttledUntil, this.#deposedUntil);
+    return this.#now <=
+      Math.max(this.#leasesThrottledUntil, this.#deposedUntil);
   }
 
   /** Disturbance of a request outside of the cluster; undefined without one. */
@@ -358,7 +367,10 @@ export class Perturbations {
   effect(
     { verb, resource }: { readonly verb: string; readonly resource: string },
   ): FaultEffect | undefined {
-    if (this.#now < this.#throttledUntil) return { status: 429, retryAfter: 1 };
+    const throttledUntil = resource === "leases"
+      ? this.#leasesThrottledUntil
+      : this.#throttledUntil;
+    if (this.#now < throttledUntil) return { status: 429, retryAfter: 1 };
     if (verb !== "list" && verb !== "watch") return undefined;
     if (this.#stale === undefined) return undefined;
     const { revision, resource: lagging = resource } = this.#stale;

@@ -37,6 +37,7 @@ import {
   Perturbations,
 } from "./perturbations.ts";
 import type { CheckOptions } from "../check_options.ts";
+import { LeaseClock } from "./lease_clock.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals, unanswered } from "./world_globals.ts";
@@ -66,6 +67,7 @@ const CROWDED_MS = 5;
 /** Time until a slow request outside of the cluster is answered, in milliseconds. */
 const SLOW_CALL_MS = 120_000;
 /** Error that is thrown where the simulated process exits. */
+const decoder = new TextDecoder();
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
@@ -114,8 +116,8 @@ export interface WorldOptions {
    */
   readonly simulate?: boolean | undefined;
   /**
-   * Whether the world renews the Lease of a leader that is alone and undisturbed,
-   * without requests, which saves most of the time of an idle day.
+   * Whether the Lease of a leader that is alone and undisturbed needs no renewals,
+   * which saves most of the time of an idle day.
    *
    * @default {true}
    */
@@ -142,6 +144,7 @@ export type WorldObjects = Readonly<Record<string, UntypedObject>>;
 interface Incarnation {
   readonly number: number;
   readonly clock: ReturnType<WorldClock["view"]>;
+  readonly leaseClock: LeaseClock;
   readonly transport: WorldTransport;
   readonly random: Random;
   readonly made: OperatorHandle[];
@@ -185,10 +188,6 @@ export class World {
   /** Number of requests outside of the cluster. */
   #calls = 0;
   #failedStarts = 0;
-  /** Time since which leases have to be renewed; undefined if they have not. */
-  #leasesDisturbedAt: number | undefined;
-  /** Resolved when leases have to be renewed. */
-  #leases: PromiseWithResolvers<void> | undefined;
   /** Number of simulated processes whose modules are being loaded. */
   #spawning = 0;
   /** Number of calls in progress on other threads. */
@@ -237,6 +236,7 @@ export class World {
       },
       now: () => this.now,
       active: () => this.#activity++,
+      renewed: () => this.#restLeases(),
       takeChanges: () => this.#changes.splice(0),
       attribute: (changes) => this.#attribute(changes),
       crash: (why, downMs) => this.#crash(why, downMs),
@@ -366,10 +366,7 @@ export class World {
       hostname: () => "operator-0",
       servesProbes: false,
       minWatchTimeout: WATCH_TIMEOUT_MS,
-      leases: {
-        renewedUntil: () => this.#leasesDisturbedAt ?? this.now,
-        undisturbed: () => this.#undisturbedLeases(),
-      },
+      leaderClock: () => current()?.leaseClock,
       ended: this.#ended.promise,
       operators: {
         runs: true,
@@ -414,20 +411,16 @@ export class World {
     );
   }
 
-  /** Leaves the renewal of leases to the operator, from now on. */
+  /** Lets the operator renew its Lease, from now on. */
   #disturbLeases(): void {
-    this.#leasesDisturbedAt ??= this.now;
-    this.#leases?.resolve();
-    this.#leases = undefined;
+    for (const { leaseClock } of this.#incarnations) leaseClock.wake();
   }
 
-  /** Promise until leases have to be renewed; undefined if they have to be now. */
-  #undisturbedLeases(): Promise<void> | undefined {
-    const alive = this.#incarnations.filter((one) => one.alive).length;
-    if (this.#options.renewsLeases === false) return undefined;
-    if (alive !== 1 || this.#perturbations.endangersLeases) return undefined;
-    this.#leasesDisturbedAt = undefined;
-    return (this.#leases ??= Promise.withResolvers()).promise;
+  /** Spares the operator the renewals of its Lease while nobody else looks at it. */
+  #restLeases(): void {
+    const [leader, ...others] = this.#incarnations.filter(({ alive }) => alive);
+    if (this.#options.renewsLeases === false || others.length > 0) return;
+    if (!this.#perturbations.endangersLeases) leader?.leaseClock.rest();
   }
 
   get #current(): Incarnation | undefined {
@@ -501,6 +494,7 @@ export class World {
     const incarnation: Incarnation = {
       number,
       clock,
+      leaseClock: new LeaseClock(clock),
       random,
       made: [],
       alive: true,
@@ -593,8 +587,6 @@ export class World {
 
   #drop(incarnation: Incarnation): void {
     incarnation.alive = false;
-    // Its pause must not go on in the next process.
-    this.#leases = undefined;
     incarnation.clock.drop();
     incarnation.transport.drop();
   }
@@ -865,7 +857,8 @@ export class World {
       for (const stored of collection.values()) {
         const known = `${group}/${plural}/${stored.key}`;
         if (this.#bootstrap.get(known) === stored.revision) continue;
-        const object = stored.parse();
+        // As a client reads it, with doubles as numbers.
+        const object: UntypedObject = JSON.parse(decoder.decode(stored.bytes));
         const key = `${object.apiVersion} ${object.kind} ${stored.key}`;
         objects.push([key, object]);
       }

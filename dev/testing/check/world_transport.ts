@@ -39,6 +39,8 @@ export interface Surroundings {
   readonly now: () => number;
   /** Called at each activity of the operator. */
   readonly active: () => void;
+  /** Called when the operator has renewed a Lease. */
+  readonly renewed: () => void;
   /** Returns the changes of the store since the last call. */
   readonly takeChanges: () => Change[];
   /** Records changes that were not made by the operator. */
@@ -259,6 +261,10 @@ export class WorldTransport implements Transport {
     }
     if (this.#dropped) return;
     entry.answered = true;
+    const { code, resource, verb } = entry;
+    if (resource === "leases" && verb === "update" && code === 200) {
+      world.renewed();
+    }
     resolve({ ...response, body: new WholeBody(bytes) });
     if (crash !== undefined) {
       // The operator sees the answer, but sends nothing any more.

@@ -25,6 +25,22 @@ export class ApiSession {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<SessionAnswer> {
+    const { text, ...answer } = await this.sendText(
+      method,
+      path,
+      body === undefined ? undefined : JSON.stringify(body),
+      headers,
+    );
+    return { ...answer, body: JSON.parse(text) };
+  }
+
+  /** Sends a text as the administrator; the answer is read to its end. */
+  async sendText(
+    method: HttpRequest["method"],
+    path: string,
+    body?: string,
+    headers: Record<string, string> = {},
+  ): Promise<Omit<SessionAnswer, "body"> & { readonly text: string }> {
     const response = await this.server.transport.send({
       method,
       path,
@@ -33,7 +49,7 @@ export class ApiSession {
         "user-agent": "tester/1",
         ...headers,
       },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body,
     });
     let text = "";
     const decoder = new TextDecoder();
@@ -41,7 +57,7 @@ export class ApiSession {
       text += decoder.decode(chunk, { stream: true });
     }
     const { status } = response;
-    return { status, headers: response.headers, body: JSON.parse(text) };
+    return { status, headers: response.headers, text };
   }
 
   /** Sends a merge patch. */

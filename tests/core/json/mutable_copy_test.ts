@@ -20,6 +20,16 @@ test("mutableCopy copies __proto__ as a plain field", () => {
   assert.equal(Object.getPrototypeOf(mutableCopy(value)), Object.prototype);
 });
 
+test("mutableCopy leaves out what objects inherit", () => {
+  const inherited = { configurable: true, enumerable: true, value: { a: 1 } };
+  Object.defineProperty(Object.prototype, "inherited", inherited);
+  try {
+    assert.deepEqual(Object.keys(mutableCopy({ own: 1 })), ["own"]);
+  } finally {
+    Reflect.deleteProperty(Object.prototype, "inherited");
+  }
+});
+
 test("mutableCopy lets reads of pruned fields throw and allows writes of them", () => {
   const object = { metadata: { name: "a" } as Record<string, unknown> };
   new Pruner(["metadata.managedFields"]).guard(object);

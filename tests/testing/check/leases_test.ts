@@ -85,6 +85,23 @@ test("A throttled leader loses its Lease, takes it again, and is at peace", asyn
   assert.ok(last?.type === "request" && last.code === 200);
 });
 
+test("A leader that is throttled for an hour leads again after a minute", async () => {
+  const { idle, byIncarnation, trace } = await leaseRequests({
+    do: "throttle",
+    write: 3,
+    ms: 3_600_000,
+  });
+  assert.equal(hasStopped(trace), true);
+  assert.equal(idle, 0);
+  assert.ok((byIncarnation.get(1) ?? 0) < 80, `${[...byIncarnation]}`);
+  // It tries its write again and again, and nobody else is in its way.
+  const refused = trace.filter((entry) =>
+    entry.type === "request" && entry.resource === "secrets" &&
+    entry.code === 429 && entry.at > 600_000
+  );
+  assert.ok(refused.length > 0);
+});
+
 test("A sharded replica takes over from the one before, killed or deposed", async () => {
   process.env["COPIER_LEASE"] = "sharding";
   try {

@@ -98,6 +98,24 @@ test("A throttled server refuses all requests for a time, and no longer", async 
   assert.equal(effect("get"), undefined);
 });
 
+test("A throttled server refuses requests for Leases for a minute only", async () => {
+  const { found, advance, effect } = perturbed([{
+    do: "throttle",
+    write: 1,
+    ms: 3_600_000,
+  }]);
+  assert.equal(found.endangersLeases, false);
+  await found.beforeWrite(1, "x");
+  const refused = { status: 429, retryAfter: 1 };
+  advance(59_999);
+  assert.deepEqual(effect("get", "leases"), refused);
+  assert.equal(found.endangersLeases, true);
+  advance(2);
+  assert.equal(effect("get", "leases"), undefined);
+  assert.equal(found.endangersLeases, false);
+  assert.deepEqual(effect("get", "pods"), refused);
+});
+
 test("A server lags in lists and watches of one resource, until it has caught up", () => {
   const { found, advance, effect } = perturbed([{
     do: "stale",

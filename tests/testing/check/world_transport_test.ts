@@ -102,6 +102,7 @@ class Fixture {
         counters: this.counters,
         now: () => 7,
         active: () => {},
+        renewed: () => {},
         takeChanges: () => this.changes.splice(0) as unknown as Change[],
         attribute: (changes: readonly Change[]) => {
           this.attributed.push(...changes);

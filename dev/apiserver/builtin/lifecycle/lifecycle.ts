@@ -120,7 +120,7 @@ function podGracePeriod(
   const { spec, status } = object as unknown as Pod;
   const isOver = status?.phase === "Failed" || status?.phase === "Succeeded";
   if (!spec.nodeName || isOver) return 0;
-  const period = requested ?? spec.terminationGracePeriodSeconds ?? 30;
+  const period = Number(requested ?? spec.terminationGracePeriodSeconds ?? 30);
   return period < 0 ? 1 : period;
 }
 

@@ -26,6 +26,7 @@ import {
   intOrPercentValue,
   isAddress,
 } from "../../validation/rules/value_problems.ts";
+import { isNumber } from "../../exact_json.ts";
 
 type Struct = Readonly<Record<string, unknown>> | undefined;
 type Labels = Record<string, string> | undefined;
@@ -166,7 +167,7 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   isEvery: (list: readonly unknown[], value: unknown) =>
     list.every((item) => item === value),
   isLabel: (text: string) => problems("label", text) === "",
-  isNumber: (value: unknown) => typeof value === "number",
+  isNumber,
   isPort: (name?: string) => Boolean(name) && problems("port", name) === "",
   isQuotaName: (name: string) => QUOTA_NAMES.test(name),
   webhookUrl: (text: unknown) => webhookUrl(String(text)),

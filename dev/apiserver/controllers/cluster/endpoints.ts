@@ -20,6 +20,7 @@ import {
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { canonicalText } from "../../crd/schema/json_tree.ts";
 import { isFinished, isReady } from "../workloads/pods.ts";
+import { readJson, writeJson } from "../../exact_json.ts";
 
 const SERVICE_NAME = "kubernetes.io/service-name";
 const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
@@ -299,7 +300,7 @@ function targetPort(
 
 /** JSON form of a value, without undefined fields. */
 function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value));
+  return readJson(writeJson(value));
 }
 
 /** Writes the desired slices of an owner, with few writes. */

@@ -14,6 +14,7 @@ import type { ControllerApi } from "../controller_api.ts";
 import type { ControllerDefinition, Sync } from "../controller_loop.ts";
 import { withCondition } from "../conditions.ts";
 import { isFinished, podCondition } from "../workloads/pods.ts";
+import { readJson, writeJson } from "../../exact_json.ts";
 
 /** Time until the containers of a new pod run, in milliseconds. */
 const START_MS = 500;
@@ -429,7 +430,7 @@ class PodRunner {
   }
 
   async #write(pod: Pod, api: ControllerApi, status: PodStatus): Promise<void> {
-    const plain = JSON.parse(JSON.stringify(status)) as PodStatus;
+    const plain = readJson(writeJson(status)) as PodStatus;
     if (jsonEquals(plain, pod.status ?? {})) return;
     await api.update(Pod, pod, (draft) => {
       draft.status = plain;

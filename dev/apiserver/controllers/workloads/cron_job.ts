@@ -88,7 +88,7 @@ function lastMissed(
   );
   const { startingDeadlineSeconds: deadline } = spec;
   if (deadline !== undefined) {
-    earliest = Math.max(earliest, now - deadline * 1000);
+    earliest = Math.max(earliest, now - Number(deadline) * 1000);
   }
   let missed: number | undefined;
   for (let count = 0;; count++) {

@@ -286,7 +286,7 @@ class JobSync {
     const { activeDeadlineSeconds: deadline } = this.#spec;
     if (deadline !== undefined && !this.#spec.suspend) {
       const end = Date.parse(this.#status.startTime ?? this.#api.time) +
-        deadline * 1000;
+        Number(deadline) * 1000;
       if (end <= this.#api.now) {
         return fail(
           "DeadlineExceeded",

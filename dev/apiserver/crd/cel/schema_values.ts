@@ -31,6 +31,7 @@ import {
 } from "../../cel/values.ts";
 import { celName, fieldName, isReserved } from "./cel_names.ts";
 import { withMeta } from "./declared_type.ts";
+import { isInteger } from "../../exact_json.ts";
 
 /** Values of a schema node in CEL. */
 export interface SchemaValues {
@@ -237,14 +238,14 @@ class JsonMap implements CelMap {
 function int(value: unknown): unknown {
   return typeof value === "bigint"
     ? value
-    : Number.isInteger(value)
-    ? BigInt(value as number)
+    : isInteger(value)
+    ? BigInt(value)
     : new CelError("invalid data, expected int, got float64");
 }
 
 function intOrString(value: unknown): unknown {
   if (typeof value === "string" || typeof value === "bigint") return value;
-  return Number.isInteger(value) ? BigInt(value as number) : new CelError(
+  return isInteger(value) ? BigInt(value) : new CelError(
     "invalid data, expected XIntOrString value to be either a string or integer",
   );
 }
@@ -307,7 +308,7 @@ function durationNanos(text: string): bigint {
 /** Converts a value without declared type by its JSON type. */
 export function dynamic(value: unknown): unknown {
   if (typeof value === "number") {
-    return Number.isInteger(value) ? BigInt(value) : value;
+    return isInteger(value) ? BigInt(value) : value;
   }
   if (Array.isArray(value)) return value.map(dynamic);
   return isJsonObject(value) ? new JsonMap(value, () => ANY) : value;

@@ -4,6 +4,7 @@ import {
   type OpenApiSchema,
 } from "@coracle/operator/internal";
 import { childPath, keyPath } from "../../validation/field_path.ts";
+import { rawInteger } from "../../exact_json.ts";
 
 /** Sets a field of any name; `__proto__` becomes an ordinary field. */
 export function setField(
@@ -33,7 +34,7 @@ export function canonicalText(value: unknown): string {
         ? Object.fromEntries(
           Object.entries(inner).sort(([a], [b]) => a < b ? -1 : 1),
         )
-        : inner,
+        : rawInteger(inner),
   ) ?? "undefined";
 }
 

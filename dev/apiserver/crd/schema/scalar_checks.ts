@@ -1,5 +1,5 @@
 import { jsonEquals, type OpenApiSchema } from "@coracle/operator/internal";
-import { goNumber, goQuote, isInt64 } from "../../validation/go_value.ts";
+import { goNumber, goQuote } from "../../validation/go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
 import { pattern as compiledPattern } from "../../cel/pattern.ts";
 import { fieldError } from "../../status.ts";
@@ -11,6 +11,7 @@ import {
   merge,
   type Subject,
 } from "./schema_findings.ts";
+import { isInteger, isNumber, writeJson } from "../../exact_json.ts";
 
 export function typesOf(schema: OpenApiSchema): readonly string[] {
   if (schema["x-kubernetes-int-or-string"]) return ["integer", "string"];
@@ -33,9 +34,7 @@ const NUMBER_FORMATS_OF_TYPE: Readonly<Record<string, readonly string[]>> = {
 function jsonTypeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  if (typeof value === "number") {
-    return isInt64(value) ? "integer" : "number";
-  }
+  if (isNumber(value)) return isInteger(value) ? "integer" : "number";
   return typeof value;
 }
 
@@ -117,7 +116,7 @@ const MAX_FLOAT = 3.4028234663852886e38;
 /** Finding for a value or limit outside the range of the field's type. */
 function rangeFinding(
   what: string,
-  number: number,
+  number: number | bigint,
   subject: Subject,
 ): Findings | undefined {
   const { type } = subject.schema;
@@ -125,9 +124,8 @@ function rangeFinding(
   const isInteger = type === "integer";
   const [least, above] = INTEGERS[format] ?? INTEGERS["int64"] ?? [];
   const fits = isInteger
-    ? Number.isInteger(number) && number >= Number(least) &&
-      number < Number(above)
-    : format !== "float" || Math.abs(number) <= MAX_FLOAT;
+    ? isWhole(number) && number >= Number(least) && number < Number(above)
+    : format !== "float" || Math.abs(Number(number)) <= MAX_FLOAT;
   if (fits) return undefined;
   const form = format === "" ? "(default format)" : `with format ${format}`;
   return invalidAtRoot(
@@ -142,10 +140,10 @@ function rangeFinding(
  */
 export function checkNumber(subject: Subject): Findings {
   const { path, schema } = subject;
-  const value = subject.value as number;
-  const whole = Number.isInteger(value);
+  const value = subject.value as number | bigint;
+  const whole = isWhole(value);
   const results: Findings[] = [{ list: [], matches: 1 }];
-  const inRange = (what: string, number: number) => {
+  const inRange = (what: string, number: number | bigint) => {
     const finding = rangeFinding(what, number, subject);
     if (finding) results.push(finding);
     return finding === undefined;
@@ -170,7 +168,7 @@ export function checkNumber(subject: Subject): Findings {
   const least = limit("minimum", "Minimum boundary");
   if (least !== undefined) {
     const exclusive = schema.exclusiveMinimum === true;
-    if (value < least || (exclusive && value === least)) {
+    if (exclusive ? value <= least : value < least) {
       const typeName = exclusive ? "greater than" : "greater than or equal to";
       wrong(`should be ${typeName} ${goNumber(least)}`);
     }
@@ -178,7 +176,7 @@ export function checkNumber(subject: Subject): Findings {
   const most = limit("maximum", "Maximum boundary");
   if (most !== undefined) {
     const exclusive = schema.exclusiveMaximum === true;
-    if (value > most || (exclusive && value === most)) {
+    if (exclusive ? value >= most : value > most) {
       const typeName = exclusive ? "less than" : "less than or equal to";
       wrong(`should be ${typeName} ${goNumber(most)}`);
     }
@@ -186,8 +184,17 @@ export function checkNumber(subject: Subject): Findings {
   return merge(results);
 }
 
+/** Whether a number has no fraction. */
+function isWhole(number: unknown): boolean {
+  return typeof number === "bigint" || Number.isInteger(number);
+}
+
 /** Whether a number is a multiple of another one, up to the rounding error of doubles. */
-function isMultiple(value: number, factor: number): boolean {
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (typeof value === "bigint") {
+    if (Number.isInteger(factor)) return value % BigInt(factor) === 0n;
+    return isMultiple(Number(value), factor);
+  }
   if (Number.isInteger(value) && Number.isInteger(factor)) {
     return value % factor === 0;
   }
@@ -208,7 +215,7 @@ export function checkEnum(subject: Subject): Findings | undefined {
   const shown = values.map(String).join(" ");
   const text = `${path} in body should be one of [${shown}]`;
   const supported = values.map((one) =>
-    typeof one === "string" ? one : JSON.stringify(one)
+    typeof one === "string" ? one : writeJson(one)
   );
   return found(
     subject,
@@ -219,7 +226,7 @@ export function checkEnum(subject: Subject): Findings | undefined {
 
 /** Whether a value equals an enum value; fractions are truncated for integers. */
 function isListed(listed: unknown, value: unknown): boolean {
-  if (Number.isInteger(listed) && typeof value === "number") {
+  if (isWhole(listed) && typeof value === "number") {
     return listed === Math.trunc(value);
   }
   return jsonEquals(listed, value);

@@ -32,6 +32,7 @@ import {
   merge,
   type Subject,
 } from "./schema_findings.ts";
+import { isNumber } from "../../exact_json.ts";
 
 /** Check of a value; checks run in the order of kube-openapi, which determines the order of messages. */
 type Check = (subject: Subject) => Findings | undefined;
@@ -92,7 +93,7 @@ const CHECKS: readonly (readonly [(subject: Subject) => boolean, Check])[] = [
     ({ value, schema }) => typeof value === "string" && formatOf(schema) !== "",
     checkFormat,
   ],
-  [({ value }) => typeof value === "number", checkNumber],
+  [({ value }) => isNumber(value), checkNumber],
   [({ value }) => Array.isArray(value), checkList],
   [() => true, checkEnum],
   [({ value }) => isJsonObject(value), checkObject],

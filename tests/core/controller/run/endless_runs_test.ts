@@ -83,14 +83,13 @@ async function warnedAt(
   let count = 0;
   const warn = () => warned.push(count);
   const observer = new EndlessRuns<Gadget>({
-    clock,
     log: { ...silentLogger, warn },
   });
   for (let run = 0; run < runs; run++) {
     count++;
     const startedAt = clock.now();
     const cause = { type: "modified", events: 1 };
-    const times = { startedAt, waited: 0 };
+    const times = { startedAt, endedAt: startedAt, waited: 0 };
     observer.ended({ key: "default/a", ...times, cause } as unknown as Run<
       Gadget
     >);
@@ -113,13 +112,13 @@ test("EndlessRuns warns if very many objects run in turn, and wait for each othe
   const clock = new VirtualClock();
   let warned = 0;
   const observer = new EndlessRuns<Gadget>({
-    clock,
     log: { ...silentLogger, warn: () => warned++ },
   });
   const cause = { type: "modified", events: 1 };
   for (let run = 0; run < 110 && warned === 0; run++) {
     for (let i = 0; i < 4_000; i++) {
-      const times = { startedAt: clock.now(), waited: 10_000 };
+      const startedAt = clock.now();
+      const times = { startedAt, endedAt: startedAt, waited: 10_000 };
       observer.ended({ key: `default/${i}`, ...times, cause } as unknown as Run<
         Gadget
       >);

@@ -6,7 +6,6 @@ import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
 import { RunReporter } from "../../../../core/controller/run/run_observers.ts";
 import { jsonLogger, type LogLevel } from "../../../../core/logger.ts";
 import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Log levels and messages of a failed run that is retried. */
 function failedRun(successLevel: LogLevel): readonly string[] {
@@ -28,7 +27,6 @@ function reported(
   const lines: string[] = [];
   const reporter = new RunReporter({
     controller: "gadget",
-    clock: new VirtualClock(),
     log: jsonLogger({ level: "debug", write: (line) => lines.push(line) }),
     metrics: noMetrics,
     successLevel,
@@ -38,6 +36,7 @@ function reported(
     cause: { type: "modified", events: 1 },
     retry: { attempt: 2, last: false },
     startedAt: 0,
+    endedAt: 0,
     ...parts,
   };
   reporter.ended(run as unknown as Run<KubernetesObject>, result, plan);
