@@ -17,6 +17,8 @@ interface Slab {
   readonly bytes: Buffer;
   /** Number of chunks that the reader has not given back. */
   lent: number;
+  /** Bytes that its socket had passed on when its filling ended. */
+  until: number;
 }
 
 /** Slabs that nobody uses. */
@@ -25,7 +27,11 @@ const free: Slab[] = [];
 const slabs = new WeakMap<ArrayBufferLike, Slab>();
 
 function newSlab(): Slab {
-  const slab = { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), lent: 0 };
+  const slab = {
+    bytes: Buffer.allocUnsafeSlow(SLAB_BYTES),
+    lent: 0,
+    until: 0,
+  };
   slabs.set(slab.bytes.buffer, slab);
   return slab;
 }
@@ -52,6 +58,8 @@ export class LendingSocket extends Duplex {
   #slab: Slab | undefined;
   #start = 0;
   #end = 0;
+  /** Number of bytes that were passed on. */
+  #passed = 0;
   #isDue = false;
   #isFull = false;
 
@@ -87,14 +95,31 @@ export class LendingSocket extends Duplex {
     if (slab !== undefined) slab.lent++;
   }
 
-  /** Takes back a chunk that was lent. */
+  /** Takes back a chunk that was lent: a socket that is idle keeps no memory. */
   release(chunk: Uint8Array): void {
     const slab = slabs.get(chunk.buffer);
-    // What waits to be parsed may lie in any slab.
-    if (!slab || --slab.lent > 0 || this.readableLength > 0) return;
-    if (slab === this.#slab) {
-      if (this.#start === this.#end) this.#start = this.#end = 0;
-    } else if (free.length < MAX_FREE) free.push(slab);
+    if (slab === undefined) return;
+    slab.lent--;
+    if (slab !== this.#slab) this.#free(slab);
+    else if (slab.lent === 0 && this.#start === this.#end) this.#leaveSlab();
+  }
+
+  /** Frees a slab that is not filled any more, if nobody uses it. */
+  #free(slab: Slab): void {
+    // What waits to be parsed may lie in it.
+    const isParsed = this.#passed - this.readableLength >= slab.until;
+    if (slab.lent > 0 || !isParsed) return;
+    if (free.length < MAX_FREE) free.push(slab);
+  }
+
+  /** Ends the filling of the present slab. */
+  #leaveSlab(): void {
+    this.#pass();
+    const slab = this.#slab;
+    this.#slab = undefined;
+    if (slab === undefined) return;
+    slab.until = this.#passed;
+    this.#free(slab);
   }
 
   ref(): this {
@@ -137,7 +162,7 @@ export class LendingSocket extends Duplex {
   #take(length: number): boolean {
     let slab = this.#slab;
     if (slab === undefined || SLAB_BYTES - this.#end < length) {
-      this.#pass();
+      this.#leaveSlab();
       slab = this.#slab = free.pop() ?? newSlab();
       this.#start = this.#end = 0;
     }
@@ -160,6 +185,7 @@ export class LendingSocket extends Duplex {
     if (this.#slab === undefined || this.#start === this.#end) return;
     const chunk = this.#slab.bytes.subarray(this.#start, this.#end);
     this.#start = this.#end;
+    this.#passed += chunk.length;
     if (!this.push(chunk)) this.#isFull = true;
   }
 }
