@@ -115,17 +115,18 @@ export class Connector {
           : below ?? this.#openTcp(read);
       if (lends && this.lends) lending = new LendingSocket(open);
       const opened = socket ?? open();
+      const outer = lending ?? opened;
       const ready = () => {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
         done(null, {
-          socket: lending ?? opened,
+          socket: outer,
           lower: isTls && readsWhilePaused() ? below : undefined,
         });
       };
-      opened.on("error", fail);
-      opened.once(
+      outer.on("error", fail);
+      outer.once(
         "close",
         () =>
           fail(new Error("Cannot connect: the server closed the connection")),
