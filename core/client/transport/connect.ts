@@ -36,6 +36,12 @@ export interface OpenedSocket {
   readonly lower?: Socket | undefined;
 }
 
+/** What reads for a socket. */
+interface ReadHandle {
+  readStart(): void;
+  readStop(): void;
+}
+
 /** Outcome of a connection attempt. */
 export type Connected = (error: unknown, opened?: OpenedSocket) => void;
 
@@ -182,6 +188,17 @@ export class Connector {
       port: Number(port) || (protocol === "https:" ? 443 : 80),
     };
   }
+}
+
+/**
+ * Starts or stops reading from a socket below TLS. By its handle: on Deno, `pause`
+ * and `resume` do nothing if the socket is not marked as read, and whether it is
+ * depends on which was ready first, it or TLS.
+ */
+export function setReading(lower: Socket, isReading: boolean): void {
+  const handle: ReadHandle | null | undefined = Reflect.get(lower, "_handle");
+  if (isReading) handle?.readStart();
+  else handle?.readStop();
 }
 
 /** Whether TLS sockets of this runtime read on while they are paused. */

@@ -3,7 +3,7 @@
 import undiciClient from "undici/lib/dispatcher/client.js";
 import type { Socket } from "node:net";
 import type { Client, Dispatcher } from "undici";
-import type { OpenedSocket } from "./connect.ts";
+import { type OpenedSocket, setReading } from "./connect.ts";
 import { LendingSocket } from "./lending_socket.ts";
 
 /** The class; the compiler takes the CommonJS file for a module. */
@@ -209,9 +209,7 @@ export class HttpConnection {
   pause(isPaused: boolean): void {
     if (this.isMultiplexed) return;
     const { lower } = this.#opened;
-    // Deno stops only a socket that it knows to read.
-    lower?.resume();
-    if (isPaused) lower?.pause();
+    if (lower !== undefined) setReading(lower, !isPaused);
   }
 
   /** Closes the connection; requests in progress fail. */
