@@ -58,6 +58,8 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
   #interim = 0;
   #status = 0;
   #headers: Record<string, string> = {};
+  /** Whether the reader gives the chunks of the body back. */
+  #lends = false;
   /** Whether the caller has the response. */
   #isBegun = false;
   /** Body that arrived before the caller had the response. */
@@ -82,6 +84,11 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
   /** Whether the response may be long. */
   get isStream(): boolean {
     return this.#deps.request.mayPause === true;
+  }
+
+  /** Whether the reader gives chunks back, so that their memory is used again. */
+  get borrows(): boolean {
+    return this.#deps.request.borrowsChunks === true;
   }
 
   /**
@@ -174,18 +181,21 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     this.#connection?.answered(this);
     this.#status = status;
     this.#headers = joined(headers);
+    this.#lends = this.borrows && status < 300 &&
+      this.#headers["content-encoding"] === undefined;
     // What arrives together with the head is delivered with it.
     queueMicrotask(this.#begin);
   }
 
   onResponseData(_: Controller, chunk: Uint8Array): void {
     if (this.#isOver) return;
+    const kept = this.#connection?.chunkFor(chunk, this.#lends) ?? chunk;
     if (!this.#isBegun && this.#first === undefined) {
-      this.#first = chunk;
+      this.#first = kept;
       return;
     }
     this.#begin();
-    this.#body.push(chunk);
+    this.#body.push(kept);
   }
 
   onResponseEnd(): void {
@@ -223,6 +233,10 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     if (this.#isOver) return;
     this.#connection?.pause(false);
     this.#controller?.resume();
+  }
+
+  release(chunk: Uint8Array): void {
+    if (this.#lends) this.#connection?.release(chunk);
   }
 
   leave(): void {

@@ -33,6 +33,13 @@ export interface HttpRequest {
    */
   readonly mayPause?: boolean | undefined;
   /**
+   * Whether the reader has done with a chunk of the body when it asks for the next
+   * one, so that a transport may use its memory again.
+   *
+   * @default {false}
+   */
+  readonly borrowsChunks?: boolean | undefined;
+  /**
    * Check before the request is sent: if it throws, the request fails with that
    * error and nothing is sent. The client calls it before each attempt, after
    * delays by the rate limit and by retries. A transport calls it again right
