@@ -99,10 +99,12 @@ export async function patch(request: ResourceRequest): Promise<ServerResponse> {
  */
 export function patchApplied(
   request: ResourceRequest,
-  { patch, options, admitted }: {
+  { patch, options, admitted, merged }: {
     readonly patch: Patch;
     readonly options: WriteOptions;
     readonly admitted?: UpdateHow["admitted"];
+    /** Called with the merged object, which it may refuse or change. */
+    readonly merged?: (object: UntypedObject) => void;
   },
 ): Written {
   return updateObject(request, {
@@ -110,7 +112,11 @@ export function patchApplied(
     admitted,
     managed: true,
     mayCreate: request.subresource === undefined,
-    next: (live) => applied(request, live, { patch, options }),
+    next: (live) => {
+      const object = applied(request, live, { patch, options });
+      merged?.(object);
+      return object;
+    },
   });
 }
 
@@ -351,7 +357,10 @@ function applied(
   const configuration = asObject(patch.value as JsonObject);
   const isNew = live.metadata.uid === undefined;
   if (configuration.metadata.managedFields === undefined) {
-    checkAppliedType(request, configuration);
+    checkAppliedType(configuration, {
+      kind: definition.kind,
+      apiVersion: apiVersionIn(request),
+    });
   }
   const object = applyPatch(isNew ? undefined : live, configuration, {
     definition,
@@ -383,18 +392,19 @@ function applied(
   return object;
 }
 
-function checkAppliedType(
-  request: ResourceRequest,
+/**
+ * Checks the type of an apply configuration.
+ *
+ * @throws {StatusError} 400 if it is another one.
+ */
+export function checkAppliedType(
   configuration: UntypedObject,
+  expected: { readonly kind: string; readonly apiVersion: string },
 ): void {
   const text = (value: unknown) => typeof value === "string" ? value : "";
   const kind = text(configuration.kind);
   const apiVersion = text(configuration.apiVersion);
-  if (
-    kind === request.definition.kind && apiVersion === apiVersionIn(request)
-  ) {
-    return;
-  }
+  if (kind === expected.kind && apiVersion === expected.apiVersion) return;
   const { group, version } = parseApiVersion(apiVersion);
   throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
 }

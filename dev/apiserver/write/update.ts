@@ -280,14 +280,19 @@ function recordOwners(
   else next.metadata.managedFields = all;
 }
 
-/** Removes the times of managedFields entries of the scale subresource. */
+/**
+ * Removes the times of managedFields entries of the scale subresource, which then
+ * come before those of other updates.
+ */
 function dropScaleTimes({ metadata }: UntypedObject): void {
   if (metadata.managedFields === undefined) return;
+  const rank = ({ operation, time }: ManagedFieldsEntry) =>
+    operation === "Apply" ? 0 : time === undefined ? 1 : 2;
   metadata.managedFields = metadata.managedFields.map((entry) => {
     if (entry.subresource !== "scale") return entry;
     const { time: _, ...timeless } = entry;
     return timeless;
-  });
+  }).sort((a, b) => rank(a) - rank(b));
 }
 
 /** Keeps the timestamps of managedFields if nothing else changes. */
