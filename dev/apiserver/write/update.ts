@@ -15,6 +15,7 @@ import { subresourcesOf } from "../registry.ts";
 import { fixed, settle } from "../settle.ts";
 import {
   apiVersionIn,
+  dryRunObject,
   hasStoredDefaults,
   isStoredForm,
   objectIn,
@@ -431,7 +432,9 @@ function store(
     if (!dryRun) context.store.delete(stored);
     return { object: next, created: false };
   }
-  if (dryRun) return { object: next, created: false };
+  if (dryRun) {
+    return { object: dryRunObject(next, home, request), created: false };
+  }
   const converted = home.convert(next, home.storageVersion);
   const before = isStoredForm(stored, request) ? live : stored.parse();
   if (jsonEquals(converted, before)) {
