@@ -489,9 +489,16 @@ export class EventProcessor<P extends KubernetesObject>
       }
     }
     const result = dispatcher.dispatch(run);
-    if (result instanceof Promise) {
-      void result.then((later) => this.#settle(item, run, later));
-    } else this.#settle(item, run, result);
+    if (result instanceof Promise) void this.#settleLater(item, run, result);
+    else this.#settle(item, run, result);
+  }
+
+  async #settleLater(
+    item: QueueItem<Active<P>>,
+    run: Run<P>,
+    result: Promise<RunResult>,
+  ): Promise<void> {
+    this.#settle(item, run, await result);
   }
 
   // Settle: the result decides what follows.
