@@ -25,7 +25,6 @@ import {
   type IndexDefinition,
 } from "../cache/store/object_indexes.ts";
 import { pruneTree } from "../json/prune.ts";
-import type { Limiter } from "../queue/window_limiter.ts";
 import {
   exponentialBackoff,
   noRetry,
@@ -40,10 +39,10 @@ import {
 } from "../queue/token_bucket.ts";
 import type { TokenBucket } from "../pace.ts";
 import {
+  type Limiter,
   type RateLimitWindow,
   WINDOW_RULES,
-  WindowLimiter,
-} from "../queue/window_limiter.ts";
+} from "../queue/run_windows.ts";
 import type { EventSource } from "./event_source.ts";
 import { FILTER_RULES, type Filters } from "./filters.ts";
 import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
@@ -383,7 +382,7 @@ export interface ControllerSettings<
   readonly shard: ShardAssignment | undefined;
   readonly retry: RetryPolicy;
   /** Rate limit per object. */
-  readonly limiter: Limiter | undefined;
+  readonly limiter: RateLimitWindow | Limiter | undefined;
   /** Rate limit over all objects. */
   readonly throughput: TokenBucket | undefined;
   /** Whether the reconciler or the workflow needs a finalizer. */
@@ -440,9 +439,7 @@ export function controllerSettings<P extends KubernetesObject>(
       subject,
     ),
     retry: "delay" in retry ? retry : exponentialBackoff(retry),
-    limiter: rateLimit === undefined || "admit" in rateLimit
-      ? rateLimit
-      : new WindowLimiter(rateLimit),
+    limiter: rateLimit,
     throughput: throughput && tokenBucket(throughput),
     maxInterval: settings.maxInterval || Infinity,
     usesFinalizer: needsCleanup && !allEvents,
