@@ -24,7 +24,8 @@ import type { KubernetesObject } from "../../core/api/object.ts";
  * @returns The result of the step; undefined leaves it to the other steps, and
  * a run whose steps all return undefined is a success. `"requeue"` ends the run;
  * the next one follows at once, or after a pause, which is doubled up to a minute,
- * if the run before asked for it, too.
+ * if the run before asked for it, too. While more than 50,000 objects ask, it is
+ * 100 ms for those of which the last answer is forgotten.
  * @throws {Stalled | Waiting | Failed} To end the run; any other error fails it
  * without a reason.
  */
