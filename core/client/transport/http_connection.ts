@@ -188,8 +188,9 @@ export class HttpConnection {
   pause(isPaused: boolean): void {
     if (this.isMultiplexed) return;
     const { lower } = this.#opened;
+    // Deno stops only a socket that it knows to read.
+    lower?.resume();
     if (isPaused) lower?.pause();
-    else lower?.resume();
   }
 
   /** Closes the connection; requests in progress fail. */
