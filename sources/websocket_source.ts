@@ -5,9 +5,9 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/options.ts";
-import { BackOff } from "../core/cache/watch/reconnect.ts";
 import { guardedRandom } from "../core/callback.ts";
 import { sleep } from "../core/clock.ts";
+import { BackOff } from "../core/pace.ts";
 import type { TransportOptions } from "../core/client/transport/transport_options.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";
 import type { OpenStream } from "../core/client/transport/web_socket.ts";
