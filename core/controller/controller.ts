@@ -29,12 +29,12 @@ import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
+import type { ControllerOptions } from "./controller_options.ts";
 import {
-  type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
   finalizerOf,
-} from "./controller_options.ts";
+} from "./controller_settings.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
 import { EventProcessor } from "./run/event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";

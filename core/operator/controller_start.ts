@@ -13,7 +13,7 @@ import type { Controller, ControllerDeps } from "../controller/controller.ts";
 import {
   type ControllerSettings,
   finalizerOf,
-} from "../controller/controller_options.ts";
+} from "../controller/controller_settings.ts";
 import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import type { WatchingSource } from "../controller/watch/watch_source.ts";

@@ -33,7 +33,7 @@ import {
   RETRY,
 } from "../cause.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { ControllerSettings } from "../controller_options.ts";
+import type { ControllerSettings } from "../controller_settings.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { PrimaryCache, SourceEvent } from "../event_source.ts";
 import {
