@@ -54,8 +54,8 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
-import type { SourceGroup } from "../source_group.ts";
-import type { EventHandler } from "../watch_group.ts";
+import type { SourceGroup } from "../watch/source_group.ts";
+import type { EventHandler } from "../watch/watch_group.ts";
 
 export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly settings: Pick<
