@@ -180,7 +180,8 @@ export interface SummarizedDefinition<P extends Conditioned> {
     | undefined;
   /**
    * Event and notification after a successful run, for a new revision or the end
-   * of a failure. By default there are none.
+   * of a failure. By default there are none. The status is written before: an error
+   * of one of the functions is logged, and does not fail the run.
    */
   readonly notification?: {
     /**
