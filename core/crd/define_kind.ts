@@ -8,10 +8,10 @@ import type {
   KindVersion,
   PrinterColumn,
   ScaleFields,
-  ValidationRule,
 } from "./kind_definition.ts";
 import { kindNames } from "./kind_names.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
+import { checkedRules } from "./rule_checks.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
 /** Field path in selectable fields and the scale subresource. */
@@ -38,20 +38,6 @@ const SCALE_RULES: OptionRules<ScaleFields> = {
   statusReplicasPath: { type: "string", check: checkPath },
   labelSelectorPath: { type: "string?", check: checkPath },
 };
-const RULE_RULES: OptionRules<ValidationRule> = {
-  rule: "name",
-  message: "string?",
-  messageExpression: "string?",
-  reason: [
-    "FieldValueInvalid",
-    "FieldValueForbidden",
-    "FieldValueRequired",
-    "FieldValueDuplicate",
-    undefined,
-  ],
-  fieldPath: "string?",
-  optionalOldSelf: "boolean?",
-};
 
 /** Option table of {@linkcode KindVersion}; `partSchema` checks the schemas. */
 const VERSION_RULES: OptionRules<KindVersion> = {
@@ -65,7 +51,7 @@ const VERSION_RULES: OptionRules<KindVersion> = {
       paths.forEach((path) => checkPath(path, subject, name)),
   },
   scale: { type: "object?", options: SCALE_RULES },
-  validations: { type: "array?", options: RULE_RULES },
+  rules: "array?",
   served: "boolean?",
   deprecated: {
     type: "any?",
@@ -214,8 +200,8 @@ function crdVersion(
 
 function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
   const spec = partSchema(version, "spec", subject);
-  const { description, validations, status } = version;
-  return {
+  const { description, rules = [], status } = version;
+  const schema: OpenApiSchema = {
     type: "object",
     ...description !== undefined && { description },
     properties: {
@@ -227,8 +213,11 @@ function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
         { status: partSchema(version, "status", subject) },
     },
     ...spec.default === undefined && { required: ["spec"] },
-    ...validations?.length && { "x-kubernetes-validations": validations },
   };
+  const sent = checkedRules(rules, schema, subject);
+  return sent.length === 0
+    ? schema
+    : { ...schema, "x-kubernetes-validations": sent };
 }
 
 function partSchema(

@@ -16,6 +16,32 @@ export interface CustomResource<Spec, Status> extends KubernetesObject {
   status?: Status | undefined;
 }
 
+/** Rule in CEL, as an item of `x-kubernetes-validations`. */
+export interface ValidationRule {
+  /** CEL expression on `self` and, on updates, `oldSelf`; must be true. */
+  readonly rule: string;
+  /** Message for the user if the rule does not hold. */
+  readonly message?: string | undefined;
+  /** CEL expression that returns the message. */
+  readonly messageExpression?: string | undefined;
+  /** Reason of the violation; `FieldValueInvalid` if absent. */
+  readonly reason?:
+    | "FieldValueInvalid"
+    | "FieldValueForbidden"
+    | "FieldValueRequired"
+    | "FieldValueDuplicate"
+    | undefined;
+  /** Path of the field that violates the rule, such as `.spec.min`. */
+  readonly fieldPath?: string | undefined;
+  /** Whether the rule applies on creation too, with optional `oldSelf`. */
+  readonly optionalOldSelf?: boolean | undefined;
+  /**
+   * The same rule in JavaScript, which is not sent to a server; only in `rules`
+   * of a definition.
+   */
+  readonly twin?: ((self: never, oldSelf: never) => boolean) | undefined;
+}
+
 /** Options of one version of a kind. */
 export interface KindVersion {
   /**
@@ -75,32 +101,12 @@ export interface KindVersion {
     readonly labelSelectorPath?: string | undefined;
   } | undefined;
   /**
-   * CEL validation rules for the whole object; those of a single field are set by
-   * its `.meta()`.
+   * Rules in CEL for the whole object, as `rule` and `immutable` return them;
+   * those of a single field are set by its `.meta()`.
    *
    * @default {[]}
    */
-  readonly validations?:
-    | readonly {
-      /** CEL expression on `self` and, on updates, `oldSelf`; must be true. */
-      readonly rule: string;
-      /** Message for the user if the rule does not hold. */
-      readonly message?: string | undefined;
-      /** CEL expression that returns the message. */
-      readonly messageExpression?: string | undefined;
-      /** Reason of the violation; `FieldValueInvalid` if absent. */
-      readonly reason?:
-        | "FieldValueInvalid"
-        | "FieldValueForbidden"
-        | "FieldValueRequired"
-        | "FieldValueDuplicate"
-        | undefined;
-      /** Path of the field that violates the rule, such as `.min`. */
-      readonly fieldPath?: string | undefined;
-      /** Whether the rule applies on creation too, with optional `oldSelf`. */
-      readonly optionalOldSelf?: boolean | undefined;
-    }[]
-    | undefined;
+  readonly rules?: readonly ValidationRule[] | undefined;
   /**
    * Whether the server serves the version.
    *
@@ -148,9 +154,6 @@ export interface CrdVersion {
 export type PrinterColumn = NonNullable<KindVersion["printerColumns"]>[number];
 
 export type ScaleFields = NonNullable<KindVersion["scale"]>;
-
-/** CEL rule, as an item of `x-kubernetes-validations`. */
-export type ValidationRule = NonNullable<KindVersion["validations"]>[number];
 
 /**
  * Definition of a custom kind: its names, and the schemas of the version that the

@@ -60,5 +60,7 @@ export type {
   DefinedObject,
   KindDefinition,
   KindVersion,
+  ValidationRule,
 } from "./kind_definition.ts";
+export { immutable, rule } from "./rules.ts";
 export * from "./standard_schema.ts";

@@ -262,9 +262,8 @@ testRefusals([
     bad: { statusReplicasPath: [undefined, "a string: received nothing"] },
   },
   {
-    what: "A validation of a kind",
-    make: (rule) =>
-      defineKind({ ...kind, spec: z.object({}), validations: [rule] }),
+    what: "A rule of a kind",
+    make: (rule) => defineKind({ ...kind, spec: z.object({}), rules: [rule] }),
     good: { rule: "true" },
     bad: { rule: [5, "a string"] },
   },

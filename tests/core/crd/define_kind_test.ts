@@ -183,7 +183,7 @@ test("defineKind() serves several versions and stores one", () => {
       statusReplicasPath: ".status.replicas",
     },
     selectableFields: [".spec.html"],
-    validations: [{ rule: "self.metadata.name.size() < 9" }],
+    rules: [{ rule: "self.metadata.name.size() < 9" }],
     annotations: { "api-approved.kubernetes.io": "unapproved" },
     labels: { team: "web" },
     scope: "Cluster",
@@ -264,9 +264,9 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
     /printerColumns: there is no option "width"/,
   ],
   [
-    "an unknown option of a validation",
-    { validations: [{ rule: "true", massage: "no" }] },
-    /validations: there is no option "massage"/,
+    "an unknown option of a rule",
+    { rules: [{ rule: "true", massage: "no" }] },
+    /a rule of WebPage v1: there is no option "massage"/,
   ],
   [
     "a selectable field that is no path",
@@ -343,7 +343,7 @@ test("defineKind() writes each part of a version, and none that is empty", () =>
       type: "date",
       jsonPath: ".metadata.creationTimestamp",
     }],
-    validations: [],
+    rules: [],
     spec: z.object({}),
   });
   const [version] = Lamp.versions;
