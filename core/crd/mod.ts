@@ -54,12 +54,17 @@ export type { CrdManifest } from "./crd_object.ts";
 export { defineKind } from "./define_kind.ts";
 export { installCrd } from "./install_crd.ts";
 export type {
+  ConversionInput,
+  ConversionResult,
+  ConversionStep,
   CrdVersion,
   CustomResource,
   DefinedKind,
   DefinedObject,
   KindDefinition,
   KindVersion,
+  OtherVersion,
+  OtherVersions,
   ValidationRule,
 } from "./kind_definition.ts";
 export { immutable, rule } from "./rules.ts";

@@ -250,8 +250,8 @@ testRefusals([
   },
   {
     what: "A version of a kind",
-    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: { v2 } }),
-    good: { spec: z.object({}) },
+    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: [v2] }),
+    good: { name: "v2", spec: z.object({}) },
     bad: { served: ["yes", FLAG] },
   },
   {

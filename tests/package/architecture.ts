@@ -17,7 +17,12 @@ const MIDDLE: readonly string[] = [
   "core/config",
 ];
 const CLIENT: readonly string[] = [...MIDDLE, "core/client"];
-const CACHE: readonly string[] = [...CLIENT, "core/cache", "core/crd"];
+const CACHE: readonly string[] = [
+  ...CLIENT,
+  "core/cache",
+  "core/crd",
+  "core/conversion",
+];
 const CORE: readonly string[] = [...CACHE, "core/controller", "core/operator"];
 /** What every folder of `workflows` may import from outside. */
 const OUTSIDE: readonly string[] = [...CORE, "core/kinds", "sources"];
@@ -48,6 +53,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/client": MIDDLE,
   "core/cache": CLIENT,
   "core/crd": CLIENT,
+  "core/conversion": [...CLIENT, "core/crd"],
   "core/controller": CACHE,
   "core/operator": [...CACHE, "core/controller"],
   "sources": [...CORE, "core/kinds"],
