@@ -10,6 +10,19 @@
  * @module
  */
 
+export {
+  createAuthority,
+  issueCertificate,
+  type KeyPair,
+  signRequest,
+} from "./admission/certificates.ts";
+export {
+  childrenOf,
+  type Der,
+  type DerChild,
+  objectIdentifier,
+  valuesIn,
+} from "./admission/der.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
 export { matchesFields, parseFieldSelector } from "./api/field_selector.ts";
 export { checkInput } from "./api/input.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
-import { createAuthority } from "../../dev/apiserver/certificates.ts";
+import { createAuthority } from "../../core/admission/certificates.ts";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";

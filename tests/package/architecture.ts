@@ -23,7 +23,12 @@ const CACHE: readonly string[] = [
   "core/crd",
   "core/conversion",
 ];
-const CORE: readonly string[] = [...CACHE, "core/controller", "core/operator"];
+const CORE: readonly string[] = [
+  ...CACHE,
+  "core/admission",
+  "core/controller",
+  "core/operator",
+];
 /** What every folder of `workflows` may import from outside. */
 const OUTSIDE: readonly string[] = [...CORE, "core/kinds", "sources"];
 /** The folders of `workflows`, each of which may import some before it. */
@@ -54,8 +59,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/cache": CLIENT,
   "core/crd": CLIENT,
   "core/conversion": [...CLIENT, "core/crd"],
-  "core/controller": CACHE,
-  "core/operator": [...CACHE, "core/controller"],
+  "core/admission": CLIENT,
+  "core/controller": [...CACHE, "core/admission"],
+  "core/operator": [...CACHE, "core/admission", "core/controller"],
   "sources": [...CORE, "core/kinds"],
   "workflows": [...OUTSIDE, ...WORKFLOWS],
   "workflows/conditions": OUTSIDE,

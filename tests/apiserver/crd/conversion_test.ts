@@ -4,7 +4,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../dev/apiserver/certificates.ts";
+} from "../../../core/admission/certificates.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
