@@ -50,7 +50,7 @@
 
 export { checkStatus } from "./check_status.ts";
 export { crdManifest } from "./crd_manifest.ts";
-export type { CrdManifest } from "./crd_object.ts";
+export type { CrdConversion, CrdManifest } from "./crd_object.ts";
 export { defineKind } from "./define_kind.ts";
 export { installCrd } from "./install_crd.ts";
 export type {
