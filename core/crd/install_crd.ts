@@ -93,7 +93,7 @@ export async function installCrd(
   const manifest = crdManifest(kind, { conversion });
   if (manifest.spec.conversion !== undefined && conversion === undefined) {
     throw new TypeError(
-      `Cannot install ${manifest.metadata.name}: its versions are converted by functions, so the API server must know where to call them: received no 'conversion'`,
+      `Cannot install ${manifest.metadata.name}: its versions are converted by functions, so the API server must know where to call them`,
     );
   }
   await applyCrd(client, manifest, options);
