@@ -150,6 +150,7 @@ export function defineKind<
     labels: Object.freeze({ ...definition.labels }),
     annotations: Object.freeze({ ...definition.annotations }),
     versions: versionsOf(definition as KindDefinition),
+    rules: rulesOf(definition as KindDefinition),
     conversion: conversionOf(definition as KindDefinition),
     specSchema: definition.spec,
     statusSchema: definition.status,
@@ -186,6 +187,14 @@ function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
       crdVersion(other.name, other, { kind, storage: other.name === storage })
     ),
   ]);
+}
+
+function rulesOf(definition: KindDefinition): DefinedKind["rules"] {
+  const { version, versions = [] } = definition;
+  const all = [{ name: version, rules: definition.rules }, ...versions];
+  return Object.freeze(
+    Object.fromEntries(all.map(({ name, rules = [] }) => [name, rules])),
+  );
 }
 
 /** Conversion between the versions; undefined if no version has functions. */

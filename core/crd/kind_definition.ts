@@ -356,6 +356,10 @@ export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   readonly annotations: Readonly<Record<string, string>>;
   /** All versions, as they are in the CustomResourceDefinition. */
   readonly versions: readonly CrdVersion[];
+  /** Rules for the whole object by version, with their twins. */
+  readonly rules?:
+    | Readonly<Record<string, readonly ValidationRule[]>>
+    | undefined;
   /** Conversion between the versions; absent if all have the same content. */
   readonly conversion?: {
     /** Names of all versions, the oldest first. */
