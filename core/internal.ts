@@ -68,6 +68,12 @@ export {
 } from "./client/transport/chunk_queue.ts";
 export { openHttpTransport } from "./client/transport/open_transport.ts";
 export type { HttpTransport } from "./client/transport/transport.ts";
+export { conversionHandler } from "./conversion/conversion_review.ts";
+export {
+  convertObject,
+  failureOf,
+  KEPT_ANNOTATION,
+} from "./conversion/convert_object.ts";
 export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,

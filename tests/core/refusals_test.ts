@@ -242,8 +242,8 @@ testRefusals([
   },
   {
     what: "A version of a kind",
-    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: { v2 } }),
-    good: { spec: z.object({}) },
+    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: [v2] }),
+    good: { name: "v2", spec: z.object({}) },
     bad: { served: ["yes", FLAG] },
   },
   {
@@ -254,9 +254,8 @@ testRefusals([
     bad: { statusReplicasPath: [undefined, "a string: received nothing"] },
   },
   {
-    what: "A validation of a kind",
-    make: (rule) =>
-      defineKind({ ...kind, spec: z.object({}), validations: [rule] }),
+    what: "A rule of a kind",
+    make: (rule) => defineKind({ ...kind, spec: z.object({}), rules: [rule] }),
     good: { rule: "true" },
     bad: { rule: [5, "a string"] },
   },

@@ -17,7 +17,12 @@ const MIDDLE: readonly string[] = [
   "core/config",
 ];
 const CLIENT: readonly string[] = [...MIDDLE, "core/client"];
-const CACHE: readonly string[] = [...CLIENT, "core/cache", "core/crd"];
+const CACHE: readonly string[] = [
+  ...CLIENT,
+  "core/cache",
+  "core/crd",
+  "core/conversion",
+];
 const CORE: readonly string[] = [
   ...CACHE,
   "core/admission",
@@ -53,6 +58,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/client": MIDDLE,
   "core/cache": CLIENT,
   "core/crd": CLIENT,
+  "core/conversion": [...CLIENT, "core/crd"],
   "core/admission": CLIENT,
   "core/controller": [...CACHE, "core/admission"],
   "core/operator": [...CACHE, "core/admission", "core/controller"],

@@ -22,7 +22,7 @@ const Boat = defineKind({
     specReplicasPath: ".spec.crew",
     statusReplicasPath: ".status.afloat",
   },
-  versions: { v1: { spec: z.object({ name: z.string() }) } },
+  versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
 /** The same kind, stored in v1. */
@@ -33,7 +33,7 @@ const StoredOld = defineKind({
   storageVersion: "v1",
   spec: z.object({ name: z.string() }),
   selectableFields: [".spec.name"],
-  versions: { v1: { spec: z.object({ name: z.string() }) } },
+  versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
 async function withKind(
