@@ -12,7 +12,7 @@ import { createServer as createTlsServer } from "node:tls";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../../dev/apiserver/certificates.ts";
+} from "../../../../core/admission/certificates.ts";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
 import type {
