@@ -98,7 +98,10 @@ export function applyPatch(
   write: ManagedWrite & { readonly force: boolean },
 ): UntypedObject {
   const { definition, version, force } = write;
-  const merged = applyManaged(managedKind(write), { live, applied }, {
+  const { object: merged, changed } = applyManaged(managedKind(write), {
+    live,
+    applied,
+  }, {
     ...managedFieldsWrite(write),
     force,
   });
@@ -107,6 +110,7 @@ export function applyPatch(
   const object = definition.custom
     ? mutableCopy(merged)
     : version.decode(mutableCopy(merged)).object;
-  version.setDefaults(object);
+  // An object that does not change keeps fields unset that its version defaults.
+  if (changed) version.setDefaults(object);
   return object;
 }

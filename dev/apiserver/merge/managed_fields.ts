@@ -241,7 +241,7 @@ export function updateManagedFields(
  * @param objects The object before the apply, in the API version of the request
  * (`undefined` for a create), and the configuration.
  * @param write The write; `force` takes over fields of other managers.
- * @returns A new object.
+ * @returns A new object, and whether it differs in more than its owners.
  * @throws {StatusError} If the configuration does not fit the schema or
  * conflicts.
  */
@@ -252,7 +252,7 @@ export function applyManaged(
     readonly applied: UntypedObject;
   },
   write: ManagedFieldsWrite & { readonly force: boolean },
-): UntypedObject {
+): { readonly object: UntypedObject; readonly changed: boolean } {
   const { applied } = objects;
   const live = objects.live ?? kind.empty(write.apiVersion);
   if (entriesOf(applied) !== undefined && entriesOf(applied) !== null) {
@@ -281,7 +281,12 @@ export function applyManaged(
   }
   const value = (merged.value ?? live) as UntypedObject;
   const object = withEntries(value, encodeOwners(result));
-  return write.manager === KUBECTL ? withLastApplied(object, applied) : object;
+  return {
+    object: write.manager === KUBECTL
+      ? withLastApplied(object, applied)
+      : object,
+    changed: merged.value !== undefined,
+  };
 }
 
 /** Assigns fields without an owner to the manager `before-first-apply`. */

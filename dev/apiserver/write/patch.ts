@@ -99,22 +99,24 @@ export async function patch(request: ResourceRequest): Promise<ServerResponse> {
  */
 export function patchApplied(
   request: ResourceRequest,
-  { patch, options, admitted, merged }: {
+  { patch, options, admitted, arrangeOwners, check }: {
     readonly patch: Patch;
     readonly options: WriteOptions;
     readonly admitted?: UpdateHow["admitted"];
-    /** Called with the merged object, which it may refuse or change. */
-    readonly merged?: (object: UntypedObject) => void;
+    readonly arrangeOwners?: UpdateHow["arrangeOwners"];
+    /** Called with the merged object, which it may refuse. */
+    readonly check?: (object: UntypedObject) => void;
   },
 ): Written {
   return updateObject(request, {
     options,
     admitted,
+    arrangeOwners,
     managed: true,
     mayCreate: request.subresource === undefined,
     next: (live) => {
       const object = applied(request, live, { patch, options });
-      merged?.(object);
+      check?.(object);
       return object;
     },
   });

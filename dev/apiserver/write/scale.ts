@@ -65,13 +65,17 @@ function column(name: string, type: string, description: string): TableColumn {
   return { name, type, format, description, priority: 0 };
 }
 
-/** Table columns of a Scale. */
-const SCALE_TABLE: TableShape = {
+/** Form of a Scale as a table. */
+const scaleTable = ({ definition }: ResourceRequest): TableShape => ({
   columns: [
     column("Name", "string", "The name of the object."),
     column("Desired", "integer", "Number of desired replicas"),
     column("Available", "integer", "Number of actual replicas"),
-    column("Age", "string", "When the object was created."),
+    column(
+      "Age",
+      definition.custom ? "date" : "string",
+      "When the object was created.",
+    ),
   ],
   cells: ({ metadata, spec, status }, now) => [
     metadata.name,
@@ -79,7 +83,7 @@ const SCALE_TABLE: TableShape = {
     (status as { replicas?: number }).replicas ?? 0,
     humanAge(metadata.creationTimestamp, now),
   ],
-};
+});
 
 /** Field names of a dotted path such as `.spec.replicas`. */
 function steps(path: string): string[] {
@@ -209,7 +213,7 @@ export async function getScale(
   return await respondObject(request, scaleOf(request, object), {
     status: 200,
     representation,
-    shape: SCALE_TABLE,
+    shape: scaleTable(request),
   });
 }
 
@@ -279,13 +283,13 @@ async function applyScale(
           patch: { ...patch, value: configuration },
           options,
           admitted: scaleForm(request),
-          merged: (object) => {
+          arrangeOwners: (object) => arrangeOwners(object, specReplicas),
+          check: (object) => {
             const { name } = object.metadata;
             if (
               definition.custom &&
               valueAt(live, specReplicas) !== valueAt(object, specReplicas)
             ) throw notConverted("failed to convert new object", `/${name}`);
-            splitOwners(object, specReplicas);
           },
         })
       );
@@ -296,26 +300,31 @@ async function applyScale(
 }
 
 /**
- * Writes the owners of the replicas after an apply as kube-apiserver does: those
- * of Scales own nothing else, and an updater of the object keeps an entry without
- * time for them beside that for its other fields, until the next apply.
+ * Arranges the owners of an object after a write of its Scale as kube-apiserver
+ * does: those of Scales own the replicas only and have no time; an updater of the
+ * object that still owns the replicas keeps an entry without time for them beside
+ * that for its other fields, until the next write. What has no time comes first.
  */
-function splitOwners({ metadata }: UntypedObject, path: string): void {
+function arrangeOwners({ metadata }: UntypedObject, path: string): void {
   const replicas = FieldSet.of([steps(path).map((name) => `f:${name}`)]);
-  metadata.managedFields = metadata.managedFields?.flatMap((entry) => {
-    if (!ownsPath(entry, path)) return [entry];
-    if (entry.subresource === "scale") {
-      return [{ ...entry, fieldsV1: replicas.toJSON() }];
-    }
-    if (entry.operation === "Apply") return [entry];
-    const { time, ...rest } = entry;
+  const arranged = (entry: ManagedFieldsEntry): ManagedFieldsEntry[] => {
+    const { time, ...timeless } = entry;
+    const owns = ownsPath(entry, path);
+    const alone = { ...timeless, fieldsV1: replicas.toJSON() };
+    if (entry.subresource === "scale") return [owns ? alone : timeless];
+    if (!owns || entry.operation === "Apply") return [entry];
     const others = FieldSet.fromJSON(entry.fieldsV1 as FieldsV1)
       .minus(replicas);
     return [
-      ...time === undefined ? [] : [{ ...rest, fieldsV1: replicas.toJSON() }],
+      ...time === undefined ? [] : [alone],
       ...others.isEmpty ? [] : [{ ...entry, fieldsV1: others.toJSON() }],
     ];
-  });
+  };
+  const rank = ({ operation, time }: ManagedFieldsEntry) =>
+    operation === "Apply" ? 0 : time === undefined ? 1 : 2;
+  const entries = metadata.managedFields?.flatMap(arranged)
+    .sort((a, b) => rank(a) - rank(b));
+  if (entries !== undefined) metadata.managedFields = entries;
 }
 
 /** Rejects a patched Scale whose replicas are not a number. */
@@ -422,6 +431,7 @@ async function writeScale(
         options,
         owned,
         admitted: scaleForm(request),
+        arrangeOwners: (object) => arrangeOwners(object, specReplicas),
         next: change,
       }),
     request.warnings,
@@ -459,6 +469,6 @@ async function respondScale(
   return await respondObject(request, scaleOf(request, object), {
     status: 200,
     representation: representationOf(request),
-    shape: SCALE_TABLE,
+    shape: scaleTable(request),
   });
 }

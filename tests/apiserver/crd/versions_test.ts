@@ -36,8 +36,18 @@ const StoredOld = defineKind({
   versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
+/** The same kind, stored in v1, which lacks a field that v2 defaults. */
+const DefaultedNew = defineKind({
+  group: "sample.coracle.dev",
+  version: "v2",
+  kind: "Boat",
+  storageVersion: "v1",
+  spec: z.object({ name: z.string(), seats: z.int().default(2) }),
+  versions: { v1: { spec: z.object({ name: z.string() }) } },
+});
+
 async function withKind(
-  kind: typeof Boat | typeof StoredOld,
+  kind: typeof Boat | typeof StoredOld | typeof DefaultedNew,
   run: (server: ApiServer) => Promise<void>,
 ): Promise<void> {
   const server = await ApiServer.start({ port: false, establishingDelay: 0 });
@@ -176,6 +186,26 @@ test("owners of a removed version stop an apply, and go with an update", () =>
     assert.equal(patched.object.metadata.managedFields, undefined);
     const applied = await send("apply-patch+yaml", { name: "b" });
     assert.equal(applied.status, 200);
+  }));
+
+test("an apply that changes nothing sets no default, and keeps the generation", () =>
+  withKind(DefaultedNew, async ({ client }) => {
+    const created = await client.create(DefaultedNew, {
+      metadata: key,
+      spec: { name: "a" },
+    });
+    const apply = (name: string) =>
+      client.apply(DefaultedNew, { metadata: key, spec: { name } } as never, {
+        force: true,
+      });
+    const applied = await apply("a");
+    assert.equal(applied.metadata.generation, created.metadata.generation);
+    assert.notEqual(
+      applied.metadata.resourceVersion,
+      created.metadata.resourceVersion,
+    );
+    const changed = await apply("b");
+    assert.equal(changed.metadata.generation, 2);
   }));
 
 test("a dry run in an older version answers as the object would be read", () =>

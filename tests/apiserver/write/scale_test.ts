@@ -306,6 +306,33 @@ test("the Scale of a custom resource is applied only if it changes nothing", () 
     assert.equal(wrong.body.message, "invalid object type: /, Kind=");
   }));
 
+test("a written Scale of equal replicas leaves their updater an entry without time", () =>
+  withBoats(async (session) => {
+    await session.create(
+      `${BOATS}?fieldManager=one`,
+      boat("a", { crew: { seats: 2 } }),
+    );
+    const owners = async () => {
+      const { status } = await session.send(
+        "PUT",
+        `${BOATS}/a/scale?fieldManager=two`,
+        scale(2),
+      );
+      assert.equal(status, 200);
+      return ownersOf((await session.send("GET", `${BOATS}/a`)).body);
+    };
+    const others = ["one", undefined, false, true];
+    assert.deepEqual(await owners(), [
+      ["one", undefined, true, false],
+      others,
+    ]);
+    assert.deepEqual(await owners(), [others]);
+    const { body } = await session.send("GET", `${BOATS}/a/scale`, undefined, {
+      accept: "application/json;as=Table;v=v1;g=meta.k8s.io",
+    });
+    assert.equal(body.columnDefinitions[3].type, "date");
+  }));
+
 test("fields that a Scale reads and writes are refused if they do not fit", () =>
   withBoats(async (session) => {
     const text = (path: string) =>
