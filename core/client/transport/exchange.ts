@@ -93,11 +93,13 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
 
   /**
    * Whether HTTP/2 may carry the request: only reads, whose repetition by undici is
-   * harmless, and none with headers of several lines, which undici would join.
+   * harmless, and none with headers of several lines, which undici would join, or
+   * whose cut body must not read like a whole one.
    */
   get canMultiplex(): boolean {
-    const { method, repeatedHeaders } = this.#deps.request;
-    return this.isStream && method === "GET" && repeatedHeaders === undefined;
+    const { method, mustBeWhole, repeatedHeaders } = this.#deps.request;
+    return this.isStream && method === "GET" && mustBeWhole !== true &&
+      repeatedHeaders === undefined;
   }
 
   /** Whether a connection is about to write the request, or has written it. */
