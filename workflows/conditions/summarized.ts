@@ -630,9 +630,8 @@ function withFailure(
 }
 
 /**
- * Conditions to write: without the queries of URLs, and with the earlier
- * transition time where the run has not changed a condition since it was last
- * written.
+ * Conditions to write: without the queries of URLs, unless they are there already.
+ * {@linkcode SharedStatus} keeps the transition times of those that are the same.
  */
 function finalConditions(
   before: readonly Condition[],
@@ -640,13 +639,8 @@ function finalConditions(
 ): Condition[] {
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
+    if (old !== undefined && sameState(old, condition)) return condition;
     const message = withoutUrlQueries(wordsOf(condition).message);
-    const clean = { ...condition, message };
-    const same = [condition, clean].find((one) =>
-      old !== undefined && sameState(old, one)
-    );
-    return same === undefined
-      ? clean
-      : { ...same, lastTransitionTime: old!.lastTransitionTime };
+    return { ...condition, message };
   });
 }
