@@ -287,9 +287,10 @@ function recordOwners(
 function keepTimes(live: UntypedObject, next: UntypedObject): void {
   const before = live.metadata.managedFields;
   const after = next.metadata.managedFields;
-  if (before === undefined || after === undefined) return;
+  if (before === undefined || before.length !== after?.length) return;
+  if (!jsonEquals(withoutOwners(live), withoutOwners(next))) return;
   const timeless = (entries: typeof before) =>
-    new Map(entries.map(({ time: _, ...entry }) => [
+    Object.fromEntries(entries.map(({ time: _, ...entry }) => [
       JSON.stringify([
         entry.manager,
         entry.operation,
@@ -298,13 +299,9 @@ function keepTimes(live: UntypedObject, next: UntypedObject): void {
       ]),
       entry,
     ]));
-  if (
-    before.length === after.length &&
-    jsonEquals(
-      Object.fromEntries(timeless(before)),
-      Object.fromEntries(timeless(after)),
-    ) && jsonEquals(withoutOwners(live), withoutOwners(next))
-  ) next.metadata.managedFields = before;
+  if (jsonEquals(timeless(before), timeless(after))) {
+    next.metadata.managedFields = before;
+  }
 }
 
 function withoutOwners(object: UntypedObject): unknown {
