@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
-import { createAuthority } from "../../dev/apiserver/certificates.ts";
+import { createAuthority } from "../../core/admission/certificates.ts";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
@@ -242,8 +242,8 @@ testRefusals([
   },
   {
     what: "A version of a kind",
-    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: { v2 } }),
-    good: { spec: z.object({}) },
+    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: [v2] }),
+    good: { name: "v2", spec: z.object({}) },
     bad: { served: ["yes", FLAG] },
   },
   {
@@ -254,9 +254,8 @@ testRefusals([
     bad: { statusReplicasPath: [undefined, "a string: received nothing"] },
   },
   {
-    what: "A validation of a kind",
-    make: (rule) =>
-      defineKind({ ...kind, spec: z.object({}), validations: [rule] }),
+    what: "A rule of a kind",
+    make: (rule) => defineKind({ ...kind, spec: z.object({}), rules: [rule] }),
     good: { rule: "true" },
     bad: { rule: [5, "a string"] },
   },

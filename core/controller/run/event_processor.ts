@@ -33,7 +33,7 @@ import {
   RETRY,
 } from "../cause.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { ControllerSettings } from "../controller_options.ts";
+import type { ControllerSettings } from "../controller_settings.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { PrimaryCache, SourceEvent } from "../event_source.ts";
 import {
@@ -54,8 +54,8 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
-import type { SourceGroup } from "../source_group.ts";
-import type { EventHandler } from "../watch_group.ts";
+import type { SourceGroup } from "../watch/source_group.ts";
+import type { EventHandler } from "../watch/watch_group.ts";
 
 export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly settings: Pick<

@@ -304,7 +304,10 @@ export interface RecordedRun {
   readonly workflow?: string | undefined;
   /** Message of the error of a failed run. */
   readonly error?: string | undefined;
-  /** Time and cause of the next run, such as `retry in 2s`. */
+  /**
+   * Cause and time of the next run, such as `retry in 2s`, or `event` if an event
+   * came during this one; absent if none is planned.
+   */
   readonly next?: string | undefined;
 }
 
