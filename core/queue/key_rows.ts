@@ -173,22 +173,11 @@ export class KeyRows {
   /** Changes the number of rows that there is memory for. */
   #resize(capacity: number): void {
     this.#capacity = capacity;
-    this.#free = resized(this.#free, new Int32Array(capacity));
-    this.hashes = resized(this.hashes, new Int32Array(capacity));
-    this.states = resized(this.states, new Uint8Array(capacity));
-    this.priorities = resized(this.priorities, new Uint8Array(capacity));
-    this.causes = resized(this.causes, new Uint8Array(capacity));
-    this.events = resized(this.events, new Uint32Array(capacity));
-    this.addedAt = resized(this.addedAt, new Float64Array(capacity));
-    this.timerAt = resized(this.timerAt, new Float64Array(capacity));
-    this.timerCauses = resized(this.timerCauses, new Uint8Array(capacity));
-    this.plannedAt = resized(this.plannedAt, new Float64Array(capacity));
-    this.plannedCauses = resized(this.plannedCauses, new Uint8Array(capacity));
-    this.heldUntil = resized(this.heldUntil, new Float64Array(capacity));
-    this.places = resized(this.places, new Float64Array(capacity));
-    this.heapIndex = resized(this.heapIndex, new Int32Array(capacity));
-    this.previous = resized(this.previous, new Int32Array(capacity));
-    this.next = resized(this.next, new Int32Array(capacity));
+    this.#free = resized(this.#free, capacity);
+    for (const [name, column] of Object.entries(this)) {
+      if (!ArrayBuffer.isView(column)) continue;
+      Object.assign(this, { [name]: resized(column as Column, capacity) });
+    }
     this.#fillIndex();
   }
 
@@ -225,13 +214,11 @@ export class KeyRows {
   }
 }
 
-/** Array with the first numbers of another one. */
-function resized<
-  A extends Int32Array | Uint8Array | Uint32Array | Float64Array,
->(
-  from: A,
-  to: A,
-): A {
-  to.set(from.length > to.length ? from.subarray(0, to.length) : from);
+type Column = Int32Array | Uint8Array | Uint32Array | Float64Array;
+
+/** Array of another length with the same numbers, as far as there is room. */
+function resized<A extends Column>(from: A, length: number): A {
+  const to = new (from.constructor as new (length: number) => A)(length);
+  to.set(from.subarray(0, length));
   return to;
 }

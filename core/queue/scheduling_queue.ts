@@ -119,8 +119,6 @@ export interface QueueItem<V = unknown> {
   readonly isDirty: boolean;
   /** Whether the key was removed since it was taken. */
   readonly isRemoved: boolean;
-  /** Time of the planned reschedule; infinite if none is planned. */
-  readonly rescheduleAt: number;
 }
 
 /** Key that was taken, with a copy of its run. */
@@ -169,10 +167,6 @@ class Taken<V> implements QueueItem<V> {
 
   get isRemoved(): boolean {
     return this.#rows.states[this.row] === REMOVED;
-  }
-
-  get rescheduleAt(): number {
-    return this.#rows.plannedAt[this.row] as number;
   }
 }
 

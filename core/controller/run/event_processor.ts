@@ -102,13 +102,19 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
 >;
 
 /** What is kept of an object in the row of the queue, while it is not idle. */
-interface Active<P extends KubernetesObject> {
+class Active<P extends KubernetesObject> {
   /** State of the object between its runs. */
-  state: RunState;
+  state: RunState = FRESH;
   /** Run in progress; undefined if there is none. */
   run: Run<P> | undefined;
   /** Deletions to reconcile, oldest first; several if the object was recreated. */
   deleted: DeletedPrimary<P>[] | undefined;
+
+  /** Forgets all but the run. */
+  reset(): void {
+    this.state = FRESH;
+    this.deleted = undefined;
+  }
 }
 
 /** Maximum number of deletions, the latest, that a paused processor keeps. */
@@ -313,7 +319,7 @@ export class EventProcessor<P extends KubernetesObject>
   ): void {
     const { key } = event;
     if (place >= 0) this.#queue.clearPlace(place);
-    const active = this.#queue.valueOf(key) ?? newActive();
+    const active = this.#queue.valueOf(key) ?? new Active<P>();
     // A run for the deletion of an earlier object goes on.
     if (active.run?.deleted === false) active.run.abort("deletion");
     const isOurs = this.#owns(key);
@@ -438,7 +444,7 @@ export class EventProcessor<P extends KubernetesObject>
   #begin(item: QueueItem<Active<P>>): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
-    const active = item.value ??= newActive<P>();
+    const active = item.value ??= new Active<P>();
     const deleted = active.deleted?.[0];
     const isUnread = deleted === undefined && settings.selection.bounded;
     const place = deleted === undefined ? primaries.placeOf(key) : -1;
@@ -450,8 +456,7 @@ export class EventProcessor<P extends KubernetesObject>
         ? { metadata: parseKey(key) } as P
         : primaries.getAt(place));
     if (primary === undefined || !this.#owns(key)) {
-      active.state = FRESH;
-      active.deleted = undefined;
+      active.reset();
       return undefined;
     }
     const { state, state: { attempt, retryAt } } = active;
@@ -605,10 +610,8 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   #end(item: QueueItem<Active<P>>): void {
-    const { state, run, deleted } = item.value ?? {};
-    if (state === FRESH && run === undefined && deleted === undefined) {
-      item.value = undefined;
-    }
+    const active = item.value;
+    if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
     this.#deps.cap?.release();
     if (this.#waiters.length > 0) {
@@ -678,7 +681,7 @@ export class EventProcessor<P extends KubernetesObject>
   forget(key: string, cause: AbortCause = "deletion", place = -1): void {
     const active = this.#queue.valueOf(key);
     active?.run?.abort(cause);
-    if (active !== undefined) reset(active);
+    active?.reset();
     this.#pausedDeletions.delete(key);
     this.#queue.remove(key, place);
   }
@@ -729,7 +732,7 @@ export class EventProcessor<P extends KubernetesObject>
   /** Removes all state; a run that does not end keeps its key occupied. */
   clear(): void {
     this.#queue.clear();
-    for (const [, active] of this.#queue.values()) reset(active);
+    for (const [, active] of this.#queue.values()) active.reset();
     this.#pausedDeletions.clear();
   }
 
@@ -754,14 +757,4 @@ export class EventProcessor<P extends KubernetesObject>
 
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });
-}
-
-function newActive<P extends KubernetesObject>(): Active<P> {
-  return { state: FRESH, run: undefined, deleted: undefined };
-}
-
-/** Forgets all but the run of an object. */
-function reset<P extends KubernetesObject>(active: Active<P>): void {
-  active.state = FRESH;
-  active.deleted = undefined;
 }
