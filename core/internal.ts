@@ -10,6 +10,19 @@
  * @module
  */
 
+export {
+  createAuthority,
+  issueCertificate,
+  type KeyPair,
+  signRequest,
+} from "./admission/certificates.ts";
+export {
+  childrenOf,
+  type Der,
+  type DerChild,
+  objectIdentifier,
+  valuesIn,
+} from "./admission/der.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
 export { matchesFields, parseFieldSelector } from "./api/field_selector.ts";
 export { checkInput } from "./api/input.ts";
@@ -55,6 +68,12 @@ export {
 } from "./client/transport/chunk_queue.ts";
 export { openHttpTransport } from "./client/transport/open_transport.ts";
 export type { HttpTransport } from "./client/transport/transport.ts";
+export { conversionHandler } from "./conversion/conversion_review.ts";
+export {
+  convertObject,
+  failureOf,
+  KEPT_ANNOTATION,
+} from "./conversion/convert_object.ts";
 export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,

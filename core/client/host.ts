@@ -3,6 +3,7 @@ import type { Kind } from "../api/kind.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Transport } from "./transport/transport.ts";
+import type { WebhookHost } from "./webhook_host.ts";
 
 /** Handle of an operator for tools such as `coracle dev`. */
 export interface OperatorHandle {
@@ -125,8 +126,19 @@ export interface Host {
   readonly minWatchTimeout?: number | undefined;
   /** Promise that resolves at the end of a simulation; undefined without one. */
   readonly ended?: Promise<void> | undefined;
+  /**
+   * Host of the webhooks of operators, or the options of their listener in place
+   * of those of the program; undefined for those of the program.
+   */
+  readonly webhooks?: WebhookHost | HostedListener | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */
   readonly operators?: OperatorHooks | undefined;
+}
+
+/** Listener of webhooks that an API server beside the process reaches by its URL. */
+export interface HostedListener {
+  /** Address to listen on, on any free port. */
+  readonly host: string;
 }
 
 const PROCESS: Host = {

@@ -20,8 +20,7 @@ export const REMOVED: RowState = 3;
 export const NONE = -1;
 
 /**
- * Table of the keys that wait, run or have a deadline or value: a row of typed
- * arrays for each, some 110 bytes with its share of the index, beside the text of
+ * Table of the keys that are not idle: a row of typed arrays for each, some 110 bytes with its share of the index, beside the text of
  * the key.
  * Rows are used again, and after a burst the memory is given back.
  *
@@ -32,6 +31,9 @@ export const NONE = -1;
  */
 export class KeyRows {
   readonly #seed: number = Math.floor(Math.random() * 2 ** 32);
+  /** Key that was hashed last, and its hash: an event looks it up several times. */
+  #hashed: string | undefined;
+  #lastHash = 0;
   #index: Int32Array = new Int32Array(ENTRY * FIRST_CAPACITY);
   #keys: (string | undefined)[] = [];
   #free: Int32Array = new Int32Array(0);
@@ -114,7 +116,7 @@ export class KeyRows {
     return row;
   }
 
-  /** Frees the row of a key that is idle and has neither deadlines nor a value. */
+  /** Frees the row of a key that is idle. */
   remove(row: number): void {
     this.#closeGap(row);
     this.#keys[row] = undefined;
@@ -207,6 +209,7 @@ export class KeyRows {
 
   /** Hash of a key, two characters at a time, as MurmurHash3 does. */
   #hash(key: string): number {
+    if (key === this.#hashed) return this.#lastHash;
     const { length } = key;
     let hash = this.#seed | 0;
     let at = 0;
@@ -217,7 +220,8 @@ export class KeyRows {
     }
     if (at < length) hash = Math.imul(hash ^ key.charCodeAt(at), 0x9e3779b1);
     hash = Math.imul(hash ^ hash >>> 16, 0x85ebca6b);
-    return hash ^ hash >>> 13;
+    this.#hashed = key;
+    return this.#lastHash = hash ^ hash >>> 13;
   }
 }
 

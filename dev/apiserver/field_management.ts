@@ -13,6 +13,7 @@ import {
   type ResourceVersion,
   subresourcesOf,
 } from "./registry.ts";
+import { serverError } from "./status.ts";
 import { apiVersionIn } from "./storage/object_view.ts";
 
 const STATUS_FIELD: FieldSet = FieldSet.of([["f:status"]]);
@@ -45,7 +46,13 @@ function managedKind(write: ManagedWrite): ManagedKind {
   const reset = resetFields(write);
   const requested = apiVersionIn(write);
   return {
-    schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
+    schema: (apiVersion) => {
+      const schema = versionOf(definition, apiVersion)?.schema;
+      if (schema || !definition.custom) return schema;
+      throw serverError(
+        `request to convert CR to an invalid group/version: ${apiVersion}`,
+      );
+    },
     // Ownership of all fields is kept, including fields that the schema of
     // another version would drop; a webhook may move them.
     convert: ({ value }, apiVersion) =>

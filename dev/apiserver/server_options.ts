@@ -2,9 +2,9 @@ import type { Clock, Logger } from "@coracle/operator/client";
 import {
   checkOption,
   checkOptions,
+  type KeyPair,
   type OptionRules,
 } from "@coracle/operator/internal";
-import type { KeyPair } from "./certificates.ts";
 import { controllerSwitch } from "./controllers/controller_names.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";

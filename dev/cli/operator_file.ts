@@ -1,8 +1,13 @@
 import { type Kind, silentLogger } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
+import {
+  type CrdManifest,
+  crdManifest,
+  type DefinedKind,
+} from "@coracle/operator/crd";
 import { isDefinedKind } from "@coracle/operator/internal";
 import { UsageError } from "./command.ts";
+import { type ConversionFindings, findConversion } from "./conversions.ts";
 import { runAsMain } from "./main_process.ts";
 import {
   describeOperators,
@@ -22,6 +27,8 @@ export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of the file's exported or registered kinds. */
   readonly definitions: readonly CrdManifest[];
+  /** What the checks of their conversions have found. */
+  readonly conversions: readonly ConversionFindings[];
   /** What the file has instead of an operator, for error messages. */
   readonly received: string;
 }
@@ -75,17 +82,21 @@ export async function describeModule(
     { logger: silentLogger },
   );
   const definitions = new Map<string, CrdManifest>();
+  const kinds = new Set<DefinedKind>();
   const registered = operators.flatMap(({ controllers }) =>
     controllers.flatMap(kindsOf)
   );
   for (const kind of [...registered, ...Object.values(exports)]) {
     if (!isKind(kind) || !isDefinedKind(kind)) continue;
+    kinds.add(kind);
     const manifest = crdManifest(kind);
     definitions.set(manifest.metadata.name, manifest);
   }
   return {
     operators: await describeOperators(operators),
     definitions: [...definitions.values()],
+    conversions: (await Promise.all(Array.from(kinds, findConversion)))
+      .filter((found) => found !== undefined),
     received,
   };
 }

@@ -32,7 +32,7 @@ import {
   TypedValueError,
   type VersionedKind,
 } from "./structured_merge.ts";
-import { badRequest, serverError } from "../status.ts";
+import { badRequest, serverError, StatusError } from "../status.ts";
 import { typeProblems, typeProblemsText } from "./typed_value.ts";
 
 /** Kind with managed fields. */
@@ -224,7 +224,9 @@ export function updateManagedFields(
       const updated = updateOwners(kind, { live, next }, owners, write);
       entries = encodeOwners(mergeOldOwners(updated));
     } catch (error) {
-      if (!(error instanceof TypedValueError)) throw error;
+      if (
+        !(error instanceof TypedValueError || error instanceof StatusError)
+      ) throw error;
     }
   }
   if (entries === undefined) delete next.metadata.managedFields;

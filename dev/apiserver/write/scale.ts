@@ -7,6 +7,7 @@ import {
   type JsonObject,
   labelSelectorText,
 } from "@coracle/operator/internal";
+import { FieldSet, type FieldsV1 } from "../merge/field_set.ts";
 import { Schema } from "../merge/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
@@ -34,9 +35,18 @@ import {
   serverError,
   StatusError,
 } from "../status.ts";
-import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
+import {
+  applyTo,
+  checkAppliedType,
+  invalidPatch,
+  type Patch,
+  patchApplied,
+  readPatch,
+} from "./patch.ts";
 import { checkPath, type UpdateHow, updateObject } from "./update.ts";
 import type { Written } from "./create.ts";
+
+const SCALE_VERSION = "autoscaling/v1";
 
 /** Schema of a Scale; a strategic merge patch of it is a plain merge. */
 const SCALE_SCHEMA: Schema = new Schema({ type: "object" });
@@ -97,9 +107,16 @@ function withValueAt(
   const names = steps(path);
   const last = names.pop() as string;
   let parent: JsonObject = copy as unknown as JsonObject;
-  for (const name of names) {
-    if (!isJsonObject(parent[name])) parent[name] = {};
-    parent = parent[name] as JsonObject;
+  for (const [index, name] of names.entries()) {
+    const inner = parent[name] === undefined ? parent[name] = {} : parent[name];
+    if (!isJsonObject(inner)) {
+      throw serverError(
+        `value cannot be set because .${
+          names.slice(0, index + 1).join(".")
+        } is not a map[string]interface{}`,
+      );
+    }
+    parent = inner;
   }
   if (value === undefined) delete parent[last];
   else parent[last] = value;
@@ -218,36 +235,7 @@ export async function patchScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const { patch, options } = await readPatch(request);
-  if (patch.type === "apply") {
-    if (request.definition.custom) throw cannotApply();
-    const scale = asObject(patch.value as JsonObject);
-    const paths = pathsOf(request);
-    const replicas = replicasOf(scale);
-    const configuration = withValueAt(
-      {
-        apiVersion: objectIn(findStored(request), request).apiVersion,
-        kind: request.definition.kind,
-        metadata: { name: scale.metadata.name },
-      },
-      paths.specReplicas,
-      replicas,
-    );
-    const value = { ...patch, value: configuration };
-    return await respondScale(
-      request,
-      await settle(
-        () =>
-          inScaleTerms(() =>
-            patchApplied(request, {
-              patch: value,
-              options,
-              admitted: scaleForm(request),
-            })
-          ),
-        request.warnings,
-      ),
-    );
-  }
+  if (patch.type === "apply") return await applyScale(request, patch, options);
   return await writeScale(request, options, (current) => {
     const value = applyTo(current, patch, SCALE_SCHEMA);
     if (!isJsonObject(value)) throw badRequest("the patch removes the Scale");
@@ -255,6 +243,78 @@ export async function patchScale(
     checkPath(request, scale.metadata);
     checkPatched(value);
     return scale;
+  });
+}
+
+async function applyScale(
+  request: ResourceRequest,
+  patch: Patch,
+  options: WriteOptions,
+): Promise<ServerResponse> {
+  const { definition } = request;
+  const { specReplicas } = pathsOf(request);
+  const scale = asObject(patch.value as JsonObject);
+  checkAppliedType(scale, { kind: "Scale", apiVersion: SCALE_VERSION });
+  const replicas = isJsonObject(scale.spec) ? scale.spec.replicas : undefined;
+  const written = await settle(
+    (): Written => {
+      const stored = findStored(request);
+      const live = objectIn(stored, request);
+      const owned = live.metadata.managedFields?.some((entry) =>
+        ownsPath(entry, specReplicas)
+      );
+      if (definition.custom && !owned) throw notConverted(EXISTING, "/");
+      if (replicas === undefined) return { stored, created: false };
+      const configuration = withValueAt(
+        {
+          apiVersion: live.apiVersion,
+          kind: definition.kind,
+          metadata: { name: scale.metadata.name },
+        },
+        specReplicas,
+        replicasOf(scale),
+      );
+      return inScaleTerms(() =>
+        patchApplied(request, {
+          patch: { ...patch, value: configuration },
+          options,
+          admitted: scaleForm(request),
+          merged: (object) => {
+            const { name } = object.metadata;
+            if (
+              definition.custom &&
+              valueAt(live, specReplicas) !== valueAt(object, specReplicas)
+            ) throw notConverted("failed to convert new object", `/${name}`);
+            splitOwners(object, specReplicas);
+          },
+        })
+      );
+    },
+    request.warnings,
+  );
+  return await respondScale(request, written);
+}
+
+/**
+ * Writes the owners of the replicas after an apply as kube-apiserver does: those
+ * of Scales own nothing else, and an updater of the object keeps an entry without
+ * time for them beside that for its other fields, until the next apply.
+ */
+function splitOwners({ metadata }: UntypedObject, path: string): void {
+  const replicas = FieldSet.of([steps(path).map((name) => `f:${name}`)]);
+  metadata.managedFields = metadata.managedFields?.flatMap((entry) => {
+    if (!ownsPath(entry, path)) return [entry];
+    if (entry.subresource === "scale") {
+      return [{ ...entry, fieldsV1: replicas.toJSON() }];
+    }
+    if (entry.operation === "Apply") return [entry];
+    const { time, ...rest } = entry;
+    const others = FieldSet.fromJSON(entry.fieldsV1 as FieldsV1)
+      .minus(replicas);
+    return [
+      ...time === undefined ? [] : [{ ...rest, fieldsV1: replicas.toJSON() }],
+      ...others.isEmpty ? [] : [{ ...entry, fieldsV1: others.toJSON() }],
+    ];
   });
 }
 
@@ -297,13 +357,16 @@ function inScaleTerms<T>(write: () => T): T {
   }
 }
 
+const EXISTING =
+  "failed to create manager for existing fields: failed to convert live object";
+
 /**
- * Error 500: kube-apiserver does not support apply for the Scale of a custom
- * resource.
+ * Error 500: kube-apiserver cannot apply the Scale of a custom resource if the
+ * replicas have no owner yet, or change.
  */
-function cannotApply(): StatusError {
+function notConverted(what: string, name: string): StatusError {
   return serverError(
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+    `${what} (${name}; ${SCALE_VERSION}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: ${SCALE_VERSION}`,
   );
 }
 

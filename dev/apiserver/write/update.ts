@@ -15,6 +15,7 @@ import { subresourcesOf } from "../registry.ts";
 import { fixed, settle } from "../settle.ts";
 import {
   apiVersionIn,
+  dryRunObject,
   hasStoredDefaults,
   isStoredForm,
   objectIn,
@@ -280,14 +281,19 @@ function recordOwners(
   else next.metadata.managedFields = all;
 }
 
-/** Removes the times of managedFields entries of the scale subresource. */
+/**
+ * Removes the times of managedFields entries of the scale subresource, which then
+ * come before those of other updates.
+ */
 function dropScaleTimes({ metadata }: UntypedObject): void {
   if (metadata.managedFields === undefined) return;
+  const rank = ({ operation, time }: ManagedFieldsEntry) =>
+    operation === "Apply" ? 0 : time === undefined ? 1 : 2;
   metadata.managedFields = metadata.managedFields.map((entry) => {
     if (entry.subresource !== "scale") return entry;
     const { time: _, ...timeless } = entry;
     return timeless;
-  });
+  }).sort((a, b) => rank(a) - rank(b));
 }
 
 /** Keeps the timestamps of managedFields if nothing else changes. */
@@ -426,7 +432,9 @@ function store(
     if (!dryRun) context.store.delete(stored);
     return { object: next, created: false };
   }
-  if (dryRun) return { object: next, created: false };
+  if (dryRun) {
+    return { object: dryRunObject(next, home, request), created: false };
+  }
   const converted = home.convert(next, home.storageVersion);
   const before = isStoredForm(stored, request) ? live : stored.parse();
   if (jsonEquals(converted, before)) {

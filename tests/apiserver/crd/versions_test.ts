@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
+import { CustomResourceDefinition } from "../../../core/kinds/mod.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
 
 /** Kind whose version v1 has neither the fields nor the subresources of v2. */
@@ -21,7 +22,7 @@ const Boat = defineKind({
     specReplicasPath: ".spec.crew",
     statusReplicasPath: ".status.afloat",
   },
-  versions: { v1: { spec: z.object({ name: z.string() }) } },
+  versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
 /** The same kind, stored in v1. */
@@ -32,7 +33,7 @@ const StoredOld = defineKind({
   storageVersion: "v1",
   spec: z.object({ name: z.string() }),
   selectableFields: [".spec.name"],
-  versions: { v1: { spec: z.object({ name: z.string() }) } },
+  versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
 async function withKind(
@@ -139,6 +140,54 @@ test("a Scale keeps the managed fields of other versions", () =>
         'scaler v2 {"f:spec":{"f:crew":{}}}',
       ],
     );
+  }));
+
+test("owners of a removed version stop an apply, and go with an update", () =>
+  withKind(Boat, async ({ client, transport }) => {
+    await client.create(v1, { metadata: key, spec: { name: "a" } } as never);
+    const crd = { name: "boats.sample.coracle.dev" };
+    const { spec } = await client.get(CustomResourceDefinition, crd);
+    await client.patch(CustomResourceDefinition, crd, {
+      spec: { versions: spec.versions.filter(({ name }) => name === "v2") },
+    });
+    const send = async (type: string, spec: object) => {
+      const { status, body } = await transport.send({
+        method: "PATCH",
+        path: `${OLD.replace("v1", "v2")}?fieldManager=x`,
+        headers: { "content-type": `application/${type}` },
+        body: JSON.stringify({
+          apiVersion: "sample.coracle.dev/v2",
+          kind: "Boat",
+          metadata: { name: key.name },
+          spec,
+        }),
+      });
+      let text = "";
+      for await (const chunk of body) text += new TextDecoder().decode(chunk);
+      return { status, object: JSON.parse(text) };
+    };
+    const refused = await send("apply-patch+yaml", { name: "b" });
+    assert.deepEqual([refused.status, refused.object.message], [
+      500,
+      "request to convert CR to an invalid group/version: sample.coracle.dev/v1",
+    ]);
+    const patched = await send("merge-patch+json", { name: "b" });
+    assert.equal(patched.status, 200);
+    assert.equal(patched.object.metadata.managedFields, undefined);
+    const applied = await send("apply-patch+yaml", { name: "b" });
+    assert.equal(applied.status, 200);
+  }));
+
+test("a dry run in an older version answers as the object would be read", () =>
+  withKind(Boat, async ({ client }) => {
+    const created = await client.create(
+      v1,
+      { metadata: key, spec: { name: "a" } } as never,
+      { dryRun: true },
+    );
+    assert.deepEqual(created.spec, { name: "a" });
+    assert.equal(created.metadata.resourceVersion, undefined);
+    assert.equal(created.apiVersion, "sample.coracle.dev/v1");
   }));
 
 test("an apply is refused if an older version with an owner lacks a field", () =>
