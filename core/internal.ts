@@ -74,6 +74,7 @@ export {
   failureOf,
   KEPT_ANNOTATION,
 } from "./conversion/convert_object.ts";
+export { migrateStorage } from "./conversion/migrate_storage.ts";
 export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,

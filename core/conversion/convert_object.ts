@@ -156,6 +156,16 @@ export function failureOf(
   return parsed(text, isFailed)?.reason ?? "its content is not known";
 }
 
+/**
+ * Version in which an object was written that could not be converted; undefined
+ * for other objects.
+ */
+export function storedVersionOf(object: UntypedObject): string | undefined {
+  if (!isUnconverted(object)) return undefined;
+  const text = object.metadata.annotations?.[FAILED_ANNOTATION];
+  return parsed(text, isFailed)?.version;
+}
+
 function isPlaceholder({ spec }: Content): boolean {
   return isJsonObject(spec) && Object.keys(spec).length === 0;
 }
