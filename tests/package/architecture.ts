@@ -57,7 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/kinds": API,
   "core/client": MIDDLE,
   "core/cache": CLIENT,
-  "core/crd": CLIENT,
+  "core/crd": [...CLIENT, "core/kinds"],
   "core/conversion": [...CLIENT, "core/crd"],
   "core/admission": CLIENT,
   "core/controller": [...CACHE, "core/admission"],
