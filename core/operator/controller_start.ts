@@ -1,3 +1,4 @@
+import type { AdmissionReader } from "../admission/admission_webhook.ts";
 import { ApiError } from "../api/api_error.ts";
 import {
   type Kind,
@@ -40,6 +41,37 @@ export type ManagedController =
       & { readonly workflow?: { toMermaid?(): string } | undefined };
     readonly primaries: { get(key: string): object | undefined };
   };
+
+/**
+ * Reader of objects for admission handlers: from the cache of a controller, else
+ * from the server. What a cache does not have is read from the server, since a cache
+ * may hold a selection of the objects.
+ */
+export function admissionReader(
+  controllers: () => Iterable<ManagedController>,
+  client: Client,
+): AdmissionReader {
+  const cached = (kind: Kind) =>
+    [...controllers()].find((one) => one.cacheOf(kind));
+  return {
+    async read(kind, key, signal) {
+      const cache = cached(kind)?.cacheOf(kind);
+      return await cache?.read(kind, key, signal) ??
+        await client.find(kind, key, { signal });
+    },
+    async readList(kind, namespace, signal) {
+      const controller = cached(kind);
+      const cache = controller?.cacheOf(kind);
+      if (cache !== undefined && controller?.cachesAll(kind)) {
+        return await cache.readList(kind, namespace, signal);
+      }
+      const found = [];
+      const all = client.listAll(kind, { namespace, signal });
+      for await (const object of all) found.push(object);
+      return found;
+    },
+  };
+}
 
 /** Refuses a controller that another one of the same kind would work against. */
 export function checkSameKind(
