@@ -19,6 +19,7 @@ import {
   type Settings,
   typeText,
 } from "../api/options.ts";
+import type { ControllerAdmission } from "../admission/admission_options.ts";
 import { SELECTION_OPTIONS, type SelectionOptions } from "../api/selection.ts";
 import {
   checkIndex,
@@ -256,6 +257,11 @@ export interface ControllerOptions<
    * @default {false}
    */
   readonly install?: boolean | undefined;
+  /**
+   * Admission of the primaries: `validate` and `default` handlers with the options
+   * of `operator.admit`, of which this is the short form. Defaults to no admission.
+   */
+  readonly admission?: ControllerAdmission<P> | undefined;
 }
 
 const WORKFLOW_PARTS: OptionRules<ManagedWorkflow<never>> = {
@@ -298,7 +304,8 @@ type Undefined =
   | "rateLimit"
   | "throughput"
   | "pauseAnnotation"
-  | "fieldManager";
+  | "fieldManager"
+  | "admission";
 
 export const CONTROLLER_OPTIONS: OptionTable<
   ControllerOptions<never>,
@@ -362,6 +369,8 @@ export const CONTROLLER_OPTIONS: OptionTable<
   fieldManager: "manager?",
   serverSideApply: { type: "boolean", default: true },
   install: { type: "boolean", default: false },
+  // Checked by operator.admit().
+  admission: { type: "object?", configurable: false },
 };
 
 /** Options of a controller, checked and with defaults; times in milliseconds. */

@@ -10,7 +10,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, sleep } from "../clock.ts";
 import { CRD_KIND, type CrdObject } from "../crd/crd_object.ts";
-import { failureOf, storedVersionOf } from "./convert_object.ts";
+import { failureOf, storedVersionOf } from "./unconverted.ts";
 
 /** Options of {@linkcode migrateStorage}. */
 export interface MigrateOptions {

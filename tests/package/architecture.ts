@@ -59,7 +59,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/cache": CLIENT,
   "core/crd": [...CLIENT, "core/kinds"],
   "core/conversion": [...CLIENT, "core/crd"],
-  "core/admission": CLIENT,
+  "core/admission": [...CLIENT, "core/crd", "core/conversion"],
   "core/controller": [...CACHE, "core/admission"],
   "core/operator": [...CACHE, "core/admission", "core/controller"],
   "sources": [...CORE, "core/kinds"],
