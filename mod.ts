@@ -60,6 +60,7 @@
  * @module
  */
 
+export { allow, deny } from "./core/admission/admission_result.ts";
 export { ApiError } from "./core/api/api_error.ts";
 export { type Duration, milliseconds } from "./core/api/duration.ts";
 export { type Kind, type ObjectOf, untyped } from "./core/api/kind.ts";

@@ -127,18 +127,18 @@ export interface Host {
   /** Promise that resolves at the end of a simulation; undefined without one. */
   readonly ended?: Promise<void> | undefined;
   /**
-   * Host of the webhooks of operators, or the options of their listener in place
-   * of those of the program; undefined for those of the program.
+   * What serves the webhooks of operators, in place of the listener of the program;
+   * undefined for that.
    */
   readonly webhooks?: WebhookHost | HostedListener | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */
   readonly operators?: OperatorHooks | undefined;
 }
 
-/** Listener of webhooks that an API server beside the process reaches by its URL. */
+/** Listener of webhooks on the loopback interface, on any free port. */
 export interface HostedListener {
-  /** Address to listen on, on any free port. */
-  readonly host: string;
+  /** The API server runs on the same machine, and reaches the listener by its URL. */
+  readonly besideServer: true;
 }
 
 const PROCESS: Host = {

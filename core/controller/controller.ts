@@ -17,6 +17,7 @@ import {
   type Kind,
   kindText,
   type ResolvedKind,
+  sameKind,
   whyNoKeyOf,
 } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
@@ -173,6 +174,9 @@ export interface ControllerDeps {
   readonly isDeveloped: boolean;
 }
 
+/** Reader of objects, from caches or the server. */
+export type CacheReader = Pick<SourceGroup<never>, "read" | "readList">;
+
 /** Parts of a controller, created at every start. */
 interface ControllerParts<P extends KubernetesObject>
   extends Pick<ControllerDeps, "isLeading"> {
@@ -254,6 +258,33 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
     ) as WatchingSource<P>[];
+  }
+
+  /** Namespaces that the controller watches; undefined for those of the operator. */
+  get namespaces(): Namespaces | undefined {
+    return this.#namespaces;
+  }
+
+  /** Readers of the caches of a kind; undefined if there is none that has synced. */
+  cacheOf(kind: Kind): CacheReader | undefined {
+    const { sources } = this.#parts ?? {};
+    if (!this.#ready || sources === undefined) return undefined;
+    const isHeld = sameKind(kind, this.kind) ||
+      this.watching.some((source) => sameKind(kind, source.kind));
+    return isHeld ? sources : undefined;
+  }
+
+  /** Whether the caches of a kind have all objects, and not a selection of them. */
+  cachesAll(kind: Kind): boolean {
+    const { kind: primary, settings: { selection } } = this;
+    const { labelSelector, fieldSelector, shardSelector } = selection;
+    const isWhole = sameKind(kind, primary)
+      ? !labelSelector && !fieldSelector && !shardSelector
+      : this.settings.sources.some((source) =>
+        source instanceof WatchingSource && !source.isRemote &&
+        sameKind(kind, source.kind) && source.watchesAll
+      );
+    return isWhole && this.#parts?.primaries.cache.namespaces === undefined;
   }
 
   /** Keys of the objects with a run in progress. */

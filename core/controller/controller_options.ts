@@ -8,6 +8,7 @@ import {
   type OptionRules,
   type OptionTable,
 } from "../api/options.ts";
+import type { ControllerAdmission } from "../admission/admission_options.ts";
 import { SELECTION_OPTIONS, type SelectionOptions } from "../api/selection.ts";
 import {
   checkIndex,
@@ -235,6 +236,11 @@ export interface ControllerOptions<
    * @default {false}
    */
   readonly install?: boolean | undefined;
+  /**
+   * Admission of the primaries: `validate` and `default` handlers with the options
+   * of `operator.admit`, of which this is the short form. Defaults to no admission.
+   */
+  readonly admission?: ControllerAdmission<P> | undefined;
 }
 
 const WORKFLOW_PARTS: OptionRules<ManagedWorkflow<never>> = {
@@ -277,7 +283,8 @@ export type WithoutDefault =
   | "rateLimit"
   | "throughput"
   | "pauseAnnotation"
-  | "fieldManager";
+  | "fieldManager"
+  | "admission";
 
 export const CONTROLLER_OPTIONS: OptionTable<
   ControllerOptions<never>,
@@ -341,6 +348,8 @@ export const CONTROLLER_OPTIONS: OptionTable<
   fieldManager: "manager?",
   serverSideApply: { type: "boolean", default: true },
   install: { type: "boolean", default: false },
+  // Checked by operator.admit().
+  admission: { type: "object?", configurable: false },
 };
 
 /** Checks a name that no object could have otherwise, so that it has no effect. */

@@ -12,15 +12,16 @@ import type { OpenApiSchema } from "../patch/schema.ts";
 import { messageWithCause, textWithCause } from "../error_text.ts";
 import { type KeptField, lostFields, withKept } from "./kept_fields.ts";
 import { plainCopy } from "./plain_copy.ts";
+import {
+  type Failed,
+  FAILED_ANNOTATION,
+  isFailed,
+  isPlaceholder,
+  parsed,
+} from "./unconverted.ts";
 
 /** Annotation with the fields that other versions have and this one does not. */
 export const KEPT_ANNOTATION = "conversion.coracle.dev/kept";
-
-/**
- * Annotation of an object that could not be converted, with its content and the
- * reason. Its spec is empty.
- */
-export const FAILED_ANNOTATION = "conversion.coracle.dev/failed";
 
 /** Maximum size of all annotations of an object, in bytes of UTF-8. */
 const MOST_ANNOTATION_BYTES = 256 * 1024;
@@ -54,14 +55,6 @@ interface Content {
 
 /** Kept fields by the version that has them. */
 type KeptByVersion = Record<string, readonly KeptField[]>;
-
-/** Content of {@linkcode FAILED_ANNOTATION}. */
-interface Failed {
-  readonly version: string;
-  readonly reason: string;
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
 
 /** Spec of an object that could not be converted. */
 const NO_SPEC = Object.freeze({});
@@ -132,32 +125,6 @@ export function convertObject(
 /** Name of the version of an object, such as `v1` of `sample.example.com/v1`. */
 export function versionOf({ apiVersion = "" }: UntypedObject): string {
   return apiVersion.slice(apiVersion.lastIndexOf("/") + 1);
-}
-
-/** Whether an object stands for one that could not be converted. */
-export function isUnconverted(
-  { spec, metadata }:
-    & { readonly spec?: unknown }
-    & Pick<
-      UntypedObject,
-      "metadata"
-    >,
-): boolean {
-  return metadata.annotations?.[FAILED_ANNOTATION] !== undefined &&
-    isPlaceholder({ spec });
-}
-
-/** Reason why an object could not be converted; undefined if it was. */
-export function failureOf(
-  object: { readonly spec?: unknown } & Pick<UntypedObject, "metadata">,
-): string | undefined {
-  if (!isUnconverted(object)) return undefined;
-  const text = object.metadata.annotations?.[FAILED_ANNOTATION];
-  return parsed(text, isFailed)?.reason ?? "its content is not known";
-}
-
-function isPlaceholder({ spec }: Content): boolean {
-  return isJsonObject(spec) && Object.keys(spec).length === 0;
 }
 
 /** Versions of a kind, oldest first, with the functions between neighbours. */
@@ -407,20 +374,6 @@ function checkSize(
   );
 }
 
-/** Content of an annotation; undefined if it is absent or not of our form. */
-function parsed<T>(
-  text: string | undefined,
-  check: (value: unknown) => value is T,
-): T | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return check(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function isKept(value: unknown): value is KeptByVersion {
   return isJsonObject(value) &&
     Object.values(value).every((fields) =>
@@ -434,9 +387,4 @@ function isKept(value: unknown): value is KeptByVersion {
             field.items.every((pair) => Array.isArray(pair)))
       )
     );
-}
-
-function isFailed(value: unknown): value is Failed {
-  return isJsonObject(value) && typeof value.version === "string" &&
-    typeof value.reason === "string" && isJsonObject(value.spec);
 }

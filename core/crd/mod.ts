@@ -67,5 +67,14 @@ export type {
   OtherVersions,
   ValidationRule,
 } from "./kind_definition.ts";
+export {
+  type AdmissionPolicy,
+  mutatingPolicy,
+  type MutatingPolicyOptions,
+  type PolicyOperation,
+  type PolicyOptions,
+  validatingPolicy,
+  type ValidatingPolicyOptions,
+} from "./policies.ts";
 export { immutable, rule } from "./rules.ts";
 export * from "./standard_schema.ts";

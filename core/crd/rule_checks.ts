@@ -35,9 +35,9 @@ const CLOSING: Readonly<Record<string, string>> = {
   "{": "}",
 };
 
-/** Variable of a rule, and the fields that follow it without a call. */
+/** Variable of an expression, and the fields that follow it without a call. */
 const PATH_REGEXP =
-  /(?<![\w.?`])(self|oldSelf)((?:\s*\.\??\s*[A-Za-z_]\w*(?![\w(]|\s*\())+)/g;
+  /(?<![\w.?`])([A-Za-z]\w*)((?:\s*\.\??\s*[A-Za-z_]\w*(?![\w(]|\s*\())+)/g;
 
 /** Fields of the metadata that rules can read. */
 const METADATA: OpenApiSchema = {
@@ -69,7 +69,7 @@ export function checkedRules(
 }
 
 /** Schema with the fields that all objects have. */
-function wholeObject(schema: OpenApiSchema): OpenApiSchema {
+export function wholeObject(schema: OpenApiSchema): OpenApiSchema {
   return {
     ...schema,
     properties: {
@@ -113,16 +113,9 @@ function checkRule(
   schema: OpenApiSchema,
   subject: string,
 ): void {
-  const texts = [rule, ...messageExpression ? [messageExpression] : []];
-  for (const text of texts) {
-    const bare = withoutTexts(text, subject);
-    for (const [path, , steps = ""] of bare.matchAll(PATH_REGEXP)) {
-      const names = steps.split(".").slice(1).map((step) =>
-        unescaped(step.trim().replace(/^\?\s*/, ""))
-      );
-      checkSteps(names, schema, { subject, path: path.replaceAll(/\s/g, "") });
-    }
-  }
+  const roots = { self: schema, oldSelf: schema };
+  checkExpression(rule, roots, subject);
+  if (messageExpression) checkExpression(messageExpression, roots, subject);
   if (optionalOldSelf === true && !/\boldSelf\b/.test(rule)) {
     throw problem(
       subject,
@@ -135,6 +128,29 @@ function checkRule(
   }
   const names = fieldPath.split(".").slice(1);
   checkSteps(names, schema, { subject, path: `'fieldPath' ${fieldPath}` });
+}
+
+/**
+ * Checks the brackets and texts of a CEL expression, and the fields that follow its
+ * variables.
+ *
+ * @param roots Schemas of variables by their names; others are not checked.
+ * @throws {TypeError} If it is broken, or a field does not exist.
+ */
+export function checkExpression(
+  expression: string,
+  roots: Readonly<Record<string, OpenApiSchema>>,
+  subject: string,
+): void {
+  const bare = withoutTexts(expression, subject);
+  for (const [path, root = "", steps = ""] of bare.matchAll(PATH_REGEXP)) {
+    const schema = Object.hasOwn(roots, root) ? roots[root] : undefined;
+    if (schema === undefined) continue;
+    const names = steps.split(".").slice(1).map((step) =>
+      unescaped(step.trim().replace(/^\?\s*/, ""))
+    );
+    checkSteps(names, schema, { subject, path: path.replaceAll(/\s/g, "") });
+  }
 }
 
 /**

@@ -8,6 +8,7 @@ import {
 import { isDefinedKind } from "@coracle/operator/internal";
 import { UsageError } from "./command.ts";
 import { type ConversionFindings, findConversion } from "./conversions.ts";
+import { type ExportedPolicy, isPolicy } from "./policies.ts";
 import { runAsMain } from "./main_process.ts";
 import {
   describeOperators,
@@ -27,6 +28,8 @@ export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of the file's exported or registered kinds. */
   readonly definitions: readonly CrdManifest[];
+  /** Admission policies that the file exports. */
+  readonly policies: readonly ExportedPolicy[];
   /** What the checks of their conversions have found. */
   readonly conversions: readonly ConversionFindings[];
   /** What the file has instead of an operator, for error messages. */
@@ -45,9 +48,9 @@ export async function describeFile(
   options: DescribeOptions,
 ): Promise<FileDescription> {
   const found = await describeImported(file, options);
-  const { operators, definitions } = found;
+  const { operators, definitions, policies } = found;
   const isEmpty = operators.length === 0 &&
-    (options.operators || definitions.length === 0);
+    (options.operators || definitions.length + policies.length === 0);
   const description = isEmpty && await isGuarded(file)
     ? await runAsMain<FileDescription>({ file, task: "describe", options })
     : found;
@@ -95,6 +98,7 @@ export async function describeModule(
   return {
     operators: await describeOperators(operators),
     definitions: [...definitions.values()],
+    policies: Object.values(exports).filter(isPolicy),
     conversions: (await Promise.all(Array.from(kinds, findConversion)))
       .filter((found) => found !== undefined),
     received,
@@ -116,9 +120,9 @@ function isKind(value: unknown): value is Kind {
 
 function requireDefinitions(
   file: string,
-  { operators, definitions, received }: FileDescription,
+  { operators, definitions, policies, received }: FileDescription,
 ): void {
-  if (definitions.length > 0) return;
+  if (definitions.length + policies.length > 0) return;
   const kinds = operators.flatMap(({ controllers }) =>
     controllers.flatMap(kindsOf)
   );

@@ -162,3 +162,16 @@ test("coracle crd refuses conversions without a Service, or that break", async (
     /^The conversion of rafts.test.coracle.dev must lose nothing: v1beta1 → v1 fails: up of v1beta1 has thrown Error: no length/m,
   );
 });
+
+test("coracle crd prints policies, and since when they work", async () => {
+  const { code, out, said } = await crd("policies.ts");
+  assert.equal(code, 0);
+  assert.deepEqual(
+    parseAllDocuments(out).map((document) => document.get("kind")),
+    ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+  );
+  assert.equal(
+    said,
+    "ValidatingAdmissionPolicy own.test.coracle.dev works from Kubernetes 1.30 on.\n",
+  );
+});

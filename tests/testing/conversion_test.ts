@@ -3,10 +3,8 @@ import { test } from "node:test";
 import { ApiError } from "../../core/api/api_error.ts";
 import { untyped } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
-import {
-  failureOf,
-  KEPT_ANNOTATION,
-} from "../../core/conversion/convert_object.ts";
+import { KEPT_ANNOTATION } from "../../core/conversion/convert_object.ts";
+import { failureOf } from "../../core/conversion/unconverted.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { TestCluster } from "../../dev/testing/test_cluster.ts";
 import { Fleet } from "../core/conversion/versioned_kind.ts";

@@ -2,6 +2,7 @@ import { milliseconds } from "../../api/duration.ts";
 import { kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { typeText } from "../../api/options.ts";
+import { failureOf } from "../../conversion/unconverted.ts";
 import { mutableCopy } from "../../json/prune.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 import { isPromise } from "../../callback.ts";
@@ -132,6 +133,7 @@ export class Dispatcher<P extends KubernetesObject> {
     const { mode, pauseAnnotation, runDeps } = this.#deps;
     const { keptFinalizer } = runDeps;
     const { metadata } = run.primary;
+    if (!run.deleted) requireConverted(run.primary);
     run.step = decideStep({
       deleting: metadata.deletionTimestamp !== undefined,
       hasFinalizer: keptFinalizer !== undefined &&
@@ -416,5 +418,17 @@ function checkResult(
     } or nothing: received ${
       [typeText(result), names.join(", ")].filter(Boolean).join(" with ")
     }`,
+  );
+}
+
+/**
+ * Refuses an object that could not be converted to the version of the controller:
+ * its spec is empty, and means nothing.
+ */
+function requireConverted(object: KubernetesObject): void {
+  const reason = failureOf(object);
+  if (reason === undefined) return;
+  throw new Error(
+    `Cannot reconcile ${object.metadata.name}: it could not be converted to the version of the controller: received ${reason}`,
   );
 }

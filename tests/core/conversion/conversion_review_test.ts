@@ -4,7 +4,7 @@ import {
   type ConversionAnswer,
   conversionHandler,
 } from "../../../core/conversion/conversion_review.ts";
-import { failureOf } from "../../../core/conversion/convert_object.ts";
+import { failureOf } from "../../../core/conversion/unconverted.ts";
 import { Fleet, fleet } from "./versioned_kind.ts";
 
 const convert = conversionHandler([Fleet]);

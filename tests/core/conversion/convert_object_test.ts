@@ -4,11 +4,13 @@ import { z } from "zod";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import {
   convertObject,
-  FAILED_ANNOTATION,
   type FailedConversion,
-  failureOf,
   KEPT_ANNOTATION,
 } from "../../../core/conversion/convert_object.ts";
+import {
+  FAILED_ANNOTATION,
+  failureOf,
+} from "../../../core/conversion/unconverted.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { Fleet, fleet } from "./versioned_kind.ts";
 
