@@ -184,6 +184,7 @@ export interface OtherVersion<
 > extends KindVersion {
   /** Name of the version, such as `v1beta1`. */
   readonly name: string;
+  /** Schema of the spec. */
   readonly spec: Spec;
   /** Converts an object of this version to the next one in the list. */
   readonly up?:

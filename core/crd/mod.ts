@@ -52,6 +52,7 @@ export { checkStatus } from "./check_status.ts";
 export { crdManifest } from "./crd_manifest.ts";
 export type { CrdConversion, CrdManifest } from "./crd_object.ts";
 export { defineKind } from "./define_kind.ts";
+export type { WebhookClientConfig } from "../client/webhook_host.ts";
 export { installCrd } from "./install_crd.ts";
 export type {
   ConversionInput,
@@ -63,16 +64,22 @@ export type {
   DefinedObject,
   KindDefinition,
   KindVersion,
+  NextSchemas,
   OtherVersion,
   OtherVersions,
+  SchemaAt,
   ValidationRule,
 } from "./kind_definition.ts";
 export {
   type AdmissionPolicy,
+  type MutatingAdmissionPolicy,
+  type MutatingAdmissionPolicyBinding,
   mutatingPolicy,
   type MutatingPolicyOptions,
   type PolicyOperation,
   type PolicyOptions,
+  type ValidatingAdmissionPolicy,
+  type ValidatingAdmissionPolicyBinding,
   validatingPolicy,
   type ValidatingPolicyOptions,
 } from "./policies.ts";

@@ -346,9 +346,9 @@ export class Operator {
    * });
    * operator.admit(ConfigMap, {
    *   validate(_object, { name = "" }) {
-   *     if (/\d$/.test(name)) {
-   *       return deny("must not end in a digit", { field: "metadata.name" });
-   *     }
+   *     return /\d$/.test(name)
+   *       ? deny("must not end in a digit", { field: "metadata.name" })
+   *       : undefined;
    *   },
    * }, { failurePolicy: "Fail", operations: ["CREATE"] });
    * ```
