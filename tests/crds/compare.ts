@@ -70,6 +70,7 @@ try {
         index + 1
       } of ${projects.length} projects: ${findings.length} of ${answers} answers differ\n`,
     );
+    if (values.json) await writeFile(values.json, JSON.stringify(findings));
   }
 } finally {
   servers.close();
@@ -91,9 +92,6 @@ for (
   for (const { project, request } of found.slice(0, EXAMPLES)) {
     print(`  such as ${project}: ${request.slice(0, 300)}`);
   }
-}
-if (values.json) {
-  await writeFile(values.json, JSON.stringify(findings, null, 2));
 }
 const percent = 100 * findings.length / answers;
 print(

@@ -152,6 +152,7 @@ export function createObject(
     ...attributes,
     name: object.metadata.name,
   });
+  if (apply && definition.custom) object = withoutUnknown(request, object);
   const home = context.resources.home(definition);
   const collection = context.store.collectionOf(definition);
   const { name, namespace = "", resourceVersion = "" } = object.metadata;
@@ -172,6 +173,17 @@ export function createObject(
   );
   release("uid", "suffix", "volume");
   return { stored, created: true };
+}
+
+/**
+ * Applied custom resource as it is stored: an apply is merged and validated with
+ * the fields that a schema without fields does not have.
+ */
+export function withoutUnknown(
+  { version }: ResourceRequest,
+  object: UntypedObject,
+): UntypedObject {
+  return version.decode(object).object;
 }
 
 /** Whether a text is a valid resourceVersion; Go treats any other text as absent. */

@@ -47,6 +47,7 @@ import {
   checkCustomType,
   createObject,
   respondWritten,
+  withoutUnknown,
   type Written,
 } from "./create.ts";
 import {
@@ -213,6 +214,7 @@ export function updateObject(
   }
   attributes.object = show ? show(next) : next;
   context.admission.run("validate", attributes);
+  if (apply && definition.custom) next = withoutUnknown(request, next);
   return store(request, { stored, live, next, dryRun: options.dryRun });
 }
 

@@ -450,3 +450,34 @@ test("OpenAPI says that a field may be an integer or a text", () =>
       },
     );
   }));
+
+test("An apply stores no field that the schema does not have, and keeps nulls refused", () =>
+  withServer(async (send) => {
+    await send(
+      "POST",
+      DEFINITION_PATH,
+      definition({
+        type: "object",
+        properties: {
+          spec: {
+            type: "object",
+            properties: { part: { type: "object" }, name: { type: "string" } },
+          },
+        },
+      }),
+    );
+    const apply = (spec: object) =>
+      send("PATCH", `${THINGS}/t?fieldManager=x`, {
+        apiVersion: "published.dev/v1",
+        kind: "Thing",
+        metadata: { name: "t" },
+        spec,
+      }, "apply-patch+yaml");
+    assert.equal((await apply({ name: null })).status, 422);
+    // Each apply changes the object before the field goes.
+    for (const generation of [1, 2]) {
+      const { body } = await apply({ part: { other: 1 } });
+      assert.deepEqual(body.spec, { part: {} });
+      assert.equal(body.metadata.generation, generation);
+    }
+  }));
