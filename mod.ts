@@ -60,6 +60,7 @@
  * @module
  */
 
+export { allow, deny } from "./core/admission/admission_result.ts";
 export { ApiError } from "./core/api/api_error.ts";
 export { type Duration, milliseconds } from "./core/api/duration.ts";
 export { type Kind, type ObjectOf, untyped } from "./core/api/kind.ts";
@@ -147,7 +148,7 @@ export type {
   RetryPolicy,
   RetryPolicyOptions,
 } from "./core/queue/retry_policy.ts";
-export type { RateLimitWindow } from "./core/queue/window_limiter.ts";
+export type { RateLimitWindow } from "./core/queue/run_windows.ts";
 export type { Tracer } from "./core/tracing.ts";
 export {
   cachingInboundSource,

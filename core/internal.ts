@@ -10,6 +10,19 @@
  * @module
  */
 
+export {
+  createAuthority,
+  issueCertificate,
+  type KeyPair,
+  signRequest,
+} from "./admission/certificates.ts";
+export {
+  childrenOf,
+  type Der,
+  type DerChild,
+  objectIdentifier,
+  valuesIn,
+} from "./admission/der.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
 export { matchesFields, parseFieldSelector } from "./api/field_selector.ts";
 export { checkInput } from "./api/input.ts";
@@ -48,6 +61,7 @@ export { openConnection } from "./client/connection.ts";
 export { host, type OperatorHooks, replaceHost } from "./client/host.ts";
 export { CHANNEL_V4, CHANNEL_V5 } from "./client/pods/channel_stream.ts";
 export { readBody } from "./client/response.ts";
+export type { WebhookHost } from "./client/webhook_host.ts";
 export {
   ChunkQueue,
   textOf,
@@ -55,6 +69,10 @@ export {
 } from "./client/transport/chunk_queue.ts";
 export { openHttpTransport } from "./client/transport/open_transport.ts";
 export type { HttpTransport } from "./client/transport/transport.ts";
+export { conversionHandler } from "./conversion/conversion_review.ts";
+export { convertObject, KEPT_ANNOTATION } from "./conversion/convert_object.ts";
+export { failureOf } from "./conversion/unconverted.ts";
+export { migrateStorage } from "./conversion/migrate_storage.ts";
 export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,

@@ -27,6 +27,25 @@ export {
   InformerPool,
 } from "./cache/informer/informer_pool.ts";
 export type { RunCause } from "./controller/cause.ts";
+export type {
+  AdmissionContext,
+  AdmissionHandlers,
+  AdmissionOptions,
+  ControllerAdmission,
+} from "./admission/admission_options.ts";
+export {
+  AdmissionDecision,
+  allow,
+  type AllowOptions,
+  deny,
+  type DenyOptions,
+} from "./admission/admission_result.ts";
+export type { WebhookServerOptions } from "./admission/webhook_options.ts";
+export type { WebhookHealth } from "./admission/webhooks.ts";
+export type {
+  WebhookClientConfig,
+  WebhookHost,
+} from "./client/webhook_host.ts";
 export * from "./controller/context.ts";
 export type {
   ControllerHealth,
@@ -71,5 +90,5 @@ export {
   type RetryPolicyOptions,
 } from "./queue/retry_policy.ts";
 export type { TokenBucketOptions } from "./queue/token_bucket.ts";
-export type { Limiter, RateLimitWindow } from "./queue/window_limiter.ts";
+export type { Limiter, RateLimitWindow } from "./queue/run_windows.ts";
 export type { Span, Tracer } from "./tracing.ts";

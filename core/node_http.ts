@@ -1,4 +1,10 @@
-import type { Server, ServerOptions } from "node:http";
+import { Buffer } from "node:buffer";
+import type {
+  IncomingMessage,
+  Server,
+  ServerOptions,
+  ServerResponse,
+} from "node:http";
 import type { AddressInfo, Server as TcpServer } from "node:net";
 import process from "node:process";
 
@@ -59,4 +65,48 @@ export async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections?.();
   await closed;
+}
+
+/**
+ * Reads the body of a request.
+ *
+ * @param hold Callback for each part; if it throws, no more is read, and the error
+ * rejects the promise.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  hold: (chunk: Uint8Array) => void,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  // Events instead of a loop, which would close the connection before the
+  // refusal is sent.
+  return await new Promise((resolve, reject) => {
+    const onData = (chunk: Uint8Array) => {
+      try {
+        hold(chunk);
+        chunks.push(chunk);
+      } catch (error) {
+        request.off("data", onData);
+        request.pause();
+        chunks.length = 0;
+        reject(error);
+      }
+    };
+    request.on("data", onData);
+    request.on("end", () => resolve(Buffer.concat(chunks)));
+    request.on("error", reject);
+  });
+}
+
+/** Answers with a line of text; does nothing if the answer has begun. */
+export function replyText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+): void {
+  if (response.headersSent || response.destroyed) return;
+  // An unread body would block the connection.
+  if (status >= 400) response.setHeader("connection", "close");
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" });
+  response.end(`${text}\n`);
 }

@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type {
   IncomingHttpHeaders,
@@ -23,6 +22,8 @@ import {
   closeServer,
   listenOn,
   nodeHttp,
+  readBody,
+  replyText,
   serverLimits,
 } from "../core/node_http.ts";
 import { systemCause } from "../core/error_text.ts";
@@ -268,19 +269,19 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       const left = keys.filter((key) => !trigger(key));
       const others = left.filter((key) => primaries.has(key)).length;
       if (others > 0) throw new Refusal(503, `Another replica runs ${others}`);
-      reply(response, 202, `Accepted for ${keys.length - left.length}`);
+      replyText(response, 202, `Accepted for ${keys.length - left.length}`);
     } catch (error) {
       if (!(error instanceof Refusal)) {
         run.warn("Cannot serve a webhook", { source: this.name, error });
-        if (mayPass(error)) reply(response, 503, "Cannot be served now");
-        else reply(response, 400, "Cannot read the request");
+        if (mayPass(error)) replyText(response, 503, "Cannot be served now");
+        else replyText(response, 400, "Cannot read the request");
         return;
       }
       run.context.log.debug("Refused a webhook", {
         source: this.name,
         status: error.status,
       });
-      reply(response, error.status, error.message);
+      replyText(response, error.status, error.message);
     }
   }
 
@@ -311,7 +312,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       verifier.update(chunk);
     };
     try {
-      const body = await read(request, hold);
+      const body = await readBody(request, hold);
       if (!verifier.isAuthentic()) throw unauthorized();
       const found = await primaries({
         path: url.pathname,
@@ -334,36 +335,6 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
       `The body must be at most ${this.#bodyLimit} bytes`,
     );
   }
-}
-
-/**
- * Reads a body.
- *
- * @param hold Callback for each part; if it throws, no more is read.
- */
-async function read(
-  request: IncomingMessage,
-  hold: (chunk: Uint8Array) => void,
-): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  // Events instead of a loop, which would close the connection before the
-  // refusal is sent.
-  return await new Promise((resolve, reject) => {
-    const onData = (chunk: Uint8Array) => {
-      try {
-        hold(chunk);
-        chunks.push(chunk);
-      } catch (error) {
-        request.off("data", onData);
-        request.pause();
-        chunks.length = 0;
-        reject(error);
-      }
-    };
-    request.on("data", onData);
-    request.on("end", () => resolve(Buffer.concat(chunks)));
-    request.on("error", reject);
-  });
 }
 
 const RULES: OptionRules<WebhookOptions<never>> = {
@@ -395,14 +366,6 @@ function parse(body: Uint8Array): unknown {
   } catch {
     throw new Refusal(400, "The body must be JSON");
   }
-}
-
-function reply(response: ServerResponse, status: number, text: string): void {
-  if (response.headersSent || response.destroyed) return;
-  // An unread body would block the connection.
-  if (status >= 400) response.setHeader("connection", "close");
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" });
-  response.end(`${text}\n`);
 }
 
 /**

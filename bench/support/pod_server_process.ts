@@ -16,7 +16,7 @@ import process from "node:process";
 import {
   createAuthority,
   issueCertificate,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../core/admission/certificates.ts";
 import { PodFactory } from "./pods.ts";
 
 const [objects = 0, events = 0] = process.argv.slice(2).map(Number);

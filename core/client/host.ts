@@ -3,6 +3,7 @@ import type { Kind } from "../api/kind.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Transport } from "./transport/transport.ts";
+import type { WebhookHost } from "./webhook_host.ts";
 
 /** Handle of an operator for tools such as `coracle dev`. */
 export interface OperatorHandle {
@@ -125,8 +126,19 @@ export interface Host {
   readonly minWatchTimeout?: number | undefined;
   /** Promise that resolves at the end of a simulation; undefined without one. */
   readonly ended?: Promise<void> | undefined;
+  /**
+   * What serves the webhooks of operators, in place of the listener of the program;
+   * undefined for that.
+   */
+  readonly webhooks?: WebhookHost | HostedListener | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */
   readonly operators?: OperatorHooks | undefined;
+}
+
+/** Listener of webhooks on the loopback interface, on any free port. */
+export interface HostedListener {
+  /** The API server runs on the same machine, and reaches the listener by its URL. */
+  readonly besideServer: true;
 }
 
 const PROCESS: Host = {

@@ -2,9 +2,9 @@
  * Controllers, which reconcile the objects of one kind.
  *
  * This folder contains the types that the author of an operator uses
- * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), the
- * watches of primaries and secondaries, and in `run/` the run loop, from an
- * event to a run and the writes of its result.
+ * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), in
+ * `watch/` the event sources, of primaries and others, and in `run/` the run loop,
+ * from an event to a run and the writes of its result.
  *
  * Guarantees: one run of an object at a time, no lost events, every run sees
  * the newest state including own writes, every failure is retried or reported.
@@ -17,6 +17,7 @@ import {
   type Kind,
   kindText,
   type ResolvedKind,
+  sameKind,
   whyNoKeyOf,
 } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
@@ -29,12 +30,12 @@ import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
+import type { ControllerOptions } from "./controller_options.ts";
 import {
-  type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
   finalizerOf,
-} from "./controller_options.ts";
+} from "./controller_settings.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
 import { EventProcessor } from "./run/event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";
@@ -50,7 +51,7 @@ import {
   namespaceSet,
 } from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
-import { PrimarySource } from "./primary_source.ts";
+import { PrimarySource } from "./watch/primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
@@ -65,8 +66,8 @@ import {
   RunReporter,
 } from "./run/run_observers.ts";
 import type { ShardAssignment } from "./shard.ts";
-import { SourceGroup } from "./source_group.ts";
-import { WatchGroup } from "./watch_group.ts";
+import { SourceGroup } from "./watch/source_group.ts";
+import { WatchGroup } from "./watch/watch_group.ts";
 import { WatchingSource } from "./watch/watch_source.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 
@@ -173,6 +174,9 @@ export interface ControllerDeps {
   readonly isDeveloped: boolean;
 }
 
+/** Reader of objects, from caches or the server. */
+export type CacheReader = Pick<SourceGroup<never>, "read" | "readList">;
+
 /** Parts of a controller, created at every start. */
 interface ControllerParts<P extends KubernetesObject>
   extends Pick<ControllerDeps, "isLeading"> {
@@ -254,6 +258,33 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
     ) as WatchingSource<P>[];
+  }
+
+  /** Namespaces that the controller watches; undefined for those of the operator. */
+  get namespaces(): Namespaces | undefined {
+    return this.#namespaces;
+  }
+
+  /** Readers of the caches of a kind; undefined if there is none that has synced. */
+  cacheOf(kind: Kind): CacheReader | undefined {
+    const { sources } = this.#parts ?? {};
+    if (!this.#ready || sources === undefined) return undefined;
+    const isHeld = sameKind(kind, this.kind) ||
+      this.watching.some((source) => sameKind(kind, source.kind));
+    return isHeld ? sources : undefined;
+  }
+
+  /** Whether the caches of a kind have all objects, and not a selection of them. */
+  cachesAll(kind: Kind): boolean {
+    const { kind: primary, settings: { selection } } = this;
+    const { labelSelector, fieldSelector, shardSelector } = selection;
+    const isWhole = sameKind(kind, primary)
+      ? !labelSelector && !fieldSelector && !shardSelector
+      : this.settings.sources.some((source) =>
+        source instanceof WatchingSource && !source.isRemote &&
+        sameKind(kind, source.kind) && source.watchesAll
+      );
+    return isWhole && this.#parts?.primaries.cache.namespaces === undefined;
   }
 
   /** Keys of the objects with a run in progress. */

@@ -395,7 +395,8 @@ function own(object: object, key: string): unknown {
     : undefined;
 }
 
-function deepFreeze(value: unknown): unknown {
+/** Freezes a JSON value with all its parts, and returns it. */
+export function deepFreeze(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   for (const part of Object.values(value)) deepFreeze(part);
   return Object.freeze(value);

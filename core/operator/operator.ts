@@ -20,6 +20,14 @@ import {
 } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import {
+  type Admission,
+  type AdmissionHandlers,
+  admissionOf,
+  type AdmissionOptions,
+} from "../admission/admission_options.ts";
+import type { WebhookHealth, Webhooks } from "../admission/webhooks.ts";
+import { loadModule } from "../clock.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
@@ -34,10 +42,11 @@ import {
 } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
-import type { Namespaces } from "../controller/namespaces.ts";
+import { type Namespaces, namespaceSet } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
-import { isDefinedKind } from "../crd/kind_definition.ts";
+import { type DefinedKind, isDefinedKind } from "../crd/kind_definition.ts";
 import {
+  admissionReader,
   checkSameKind,
   installCrds,
   logSyncProgress,
@@ -86,6 +95,8 @@ export interface OperatorHealth {
   readonly leader: string | undefined;
   /** Health of the Lease; undefined without leader election and sharding. */
   readonly lease: LeaseHealth | undefined;
+  /** Health of the webhooks; undefined without `admit` and `admission`. */
+  readonly webhooks: WebhookHealth | undefined;
   /** Whether the process is close to its memory limit, if that is known. */
   readonly memoryIsShort: boolean;
   /** Health of each controller. */
@@ -124,11 +135,12 @@ export interface ControllerHandle<
 
 /** Health with counts and names only, without texts of errors. */
 function withoutTexts(
-  { lease, controllers, ...others }: OperatorHealth,
+  { lease, webhooks, controllers, ...others }: OperatorHealth,
 ): OperatorHealth {
   return {
     ...others,
     lease: lease && { ...lease, error: undefined },
+    webhooks: webhooks && { ...webhooks, error: undefined },
     controllers: controllers.map(({ informers, sources, ...counts }) => ({
       ...counts,
       informers: informers.map((informer) => ({
@@ -174,6 +186,12 @@ export class Operator {
   /** Client as created or given; its writes do not depend on a lease. */
   #client: Client | undefined;
   #coordination: Coordination | undefined;
+  /** Admissions, with the name of the controller of the short form. */
+  readonly #admissions: {
+    readonly admission: Admission;
+    readonly controller: string | undefined;
+  }[] = [];
+  #webhooks: Webhooks | undefined;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -276,6 +294,18 @@ export class Operator {
       );
     }
     this.#controllers.forEach((one) => checkSameKind(controller, one));
+    const { admission: given } = controller.settings;
+    if (given !== undefined) {
+      const { validate, default: fill, ...admissionOptions } = given;
+      const handlers = {
+        ...(validate && { validate: validate.bind(given) }),
+        ...(fill && { default: fill.bind(given) }),
+      };
+      this.#admissions.push({
+        admission: admissionOf(kind, handlers, admissionOptions),
+        controller: controller.name,
+      });
+    }
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;
@@ -291,7 +321,67 @@ export class Operator {
     return controller;
   }
 
-  /** Unregisters a controller; its runs may end within the grace period. */
+  /**
+   * Admits the objects of a kind: `validate` decides whether a request to the API
+   * server is allowed, `default` fills in what the user has left out. The kind may
+   * be any, also one without a controller. All replicas answer, whether they lead or
+   * not; `webhooks` among the options of the operator says how API servers reach
+   * them. With a controller of the kind, the option `admission` is a short form.
+   *
+   * @param kind The kind of the objects; other versions are converted to its own.
+   * @param handlers The handlers, at least one.
+   * @param options Which requests the handlers see, and what follows if none answers.
+   * @throws {TypeError} If there is no handler, or `failurePolicy` is not chosen.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   * @throws {Error} If the operator is started.
+   *
+   * @example Refuse names that end in a digit
+   * ```ts
+   * import { deny, Operator } from "@coracle/operator";
+   * import { ConfigMap } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator({
+   *   webhooks: { service: { namespace: "shop-system", name: "shop-operator" } },
+   * });
+   * operator.admit(ConfigMap, {
+   *   validate(_object, { name = "" }) {
+   *     if (/\d$/.test(name)) {
+   *       return deny("must not end in a digit", { field: "metadata.name" });
+   *     }
+   *   },
+   * }, { failurePolicy: "Fail", operations: ["CREATE"] });
+   * ```
+   */
+  admit<O extends KubernetesObject>(
+    kind: Kind<O>,
+    handlers: AdmissionHandlers<O>,
+    options: AdmissionOptions,
+  ): void {
+    if (this.#state !== "stopped") {
+      throw new Error(
+        `Cannot admit ${kind.kind}: the operator is started, so call admit() before start()`,
+      );
+    }
+    const admission = admissionOf(kind, handlers, options);
+    this.#admissions.push({ admission, controller: undefined });
+  }
+
+  /**
+   * Deletes the webhook configurations of the operator from the cluster, and the
+   * Secret with its certificates, before it is uninstalled. Objects are no longer
+   * admitted then.
+   */
+  async removeWebhooks(): Promise<void> {
+    await this.#connect();
+    const webhooks = this.#webhooks ?? await this.#loadWebhooks();
+    await webhooks.remove();
+  }
+
+  /**
+   * Unregisters a controller, and waits until it has stopped: its runs may end
+   * within the grace period. A name that no controller has is ignored.
+   */
   async unregister(name: string): Promise<void> {
     const controller = this.#controllers.get(name);
     if (controller === undefined) return;
@@ -407,14 +497,18 @@ export class Operator {
     const started = this.#state === "started";
     const lease = this.#coordination?.health();
     const canLead = lease?.healthy ?? true;
+    const webhooks = this.#webhooks?.health();
     return {
       started,
-      ready: started && canLead && controllers.every(({ ready }) => ready),
-      healthy: canLead && controllers.every(({ healthy }) => healthy),
+      ready: started && canLead && webhooks?.ready !== false &&
+        controllers.every(({ ready }) => ready),
+      healthy: canLead && webhooks?.error === undefined &&
+        controllers.every(({ healthy }) => healthy),
       leading: this.#state !== "stopped" &&
         this.#coordination?.isLeading === true,
       leader: this.#coordination?.leader,
       lease,
+      webhooks,
       memoryIsShort: pressure?.isHigh ?? false,
       controllers,
     };
@@ -431,6 +525,11 @@ export class Operator {
 
   async #start(): Promise<void> {
     const { logger, probes, config } = this.#settings;
+    if (this.#controllers.size === 0 && this.#admissions.length === 0) {
+      throw new Error(
+        "Cannot start an operator: it has no controller, so register one first",
+      );
+    }
     checkControllerNames([...this.#controllers.keys()], config);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
@@ -442,17 +541,103 @@ export class Operator {
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
+    const converted = this.#settings.webhooks === undefined
+      ? []
+      : this.#convertedKinds();
+    if (this.#admissions.length > 0 || converted.length > 0) {
+      this.#webhooks = await abortable(this.#loadWebhooks(), signal);
+      this.#webhooks.convert(converted);
+      await this.#webhooks.open();
+      await this.#prepareConversions(converted, this.#webhooks);
+    }
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
     const progress = logSyncProgress(deps);
     await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
+    await this.#webhooks?.register();
+    signal.throwIfAborted();
     this.#state = "started";
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
     host().operators?.started?.(this);
+  }
+
+  /** Kinds whose versions this operator converts. */
+  #convertedKinds(): readonly DefinedKind[] {
+    const kinds = [...this.#controllers.values()]
+      .flatMap(({ watchedKinds }) => watchedKinds);
+    return [...new Set(kinds)].filter((kind) =>
+      isDefinedKind(kind) && kind.conversion !== undefined
+    ) as DefinedKind[];
+  }
+
+  /**
+   * Registers conversions before informers list: objects that are stored in another
+   * version cannot be read without them.
+   */
+  async #prepareConversions(
+    kinds: readonly DefinedKind[],
+    webhooks: Webhooks,
+  ): Promise<void> {
+    const { clock, logger } = this.#settings;
+    const { conversion } = webhooks;
+    if (kinds.length > 0 && host().operators !== undefined) {
+      // A tool installs the other kinds, and leaves these to who converts them.
+      const client = this.#client as Client;
+      await installCrds(client, kinds, { clock, logger, conversion });
+    }
+    await webhooks.registerConversions().catch((error: unknown) =>
+      logger.warn("Cannot register the conversions yet, which is tried again", {
+        error,
+      })
+    );
+  }
+
+  /** Creates the webhooks of the admissions; loads their modules. */
+  async #loadWebhooks(): Promise<Webhooks> {
+    const { webhooks: place, logger, namespaces, metrics, clock } =
+      this.#settings;
+    const first = this.#admissions[0]?.admission.kind ??
+      this.#convertedKinds()[0];
+    if (place === undefined || first === undefined) {
+      throw new TypeError(
+        `Cannot serve webhooks: ${
+          first === undefined
+            ? "no kind is admitted, so call operator.admit() first"
+            : 'the option "webhooks" of the operator must say how API servers reach it, such as { service: { name } }'
+        }`,
+      );
+    }
+    const { Webhooks } = await loadModule(import("../admission/webhooks.ts"));
+    const client = this.#client as Client;
+    const suffix = Array.isArray(namespaces) ? `.${namespaces[0]}` : "";
+    const webhooks = new Webhooks(place, {
+      client,
+      clock,
+      log: logger,
+      metrics,
+      signal: this.#ending.signal,
+      isDeveloped: host().operators !== undefined,
+      fallbackName: `${first.kind.toLowerCase()}${suffix}`,
+      reader: admissionReader(() => this.#controllers.values(), client),
+    });
+    for (const { admission, controller: name } of this.#admissions) {
+      const controller = () => this.#controllers.get(name ?? "");
+      webhooks.add({
+        admission,
+        namespaces: () =>
+          namespaceSet(
+            controller()?.namespaces ?? namespaces,
+            client.namespace,
+            admission.kind,
+          ),
+        isActive: () => name === undefined || controller() !== undefined,
+      });
+    }
+    return webhooks;
   }
 
   async #serveProbes(settings: ProbeSettings): Promise<void> {
@@ -487,6 +672,7 @@ export class Operator {
       deps,
       controllers: this.#controllers,
       client: this.#client as Client,
+      conversion: this.#webhooks?.conversion,
       signal,
     });
   }
@@ -536,6 +722,8 @@ export class Operator {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
+      await this.#webhooks?.close();
+      this.#webhooks = undefined;
       this.#lag.close();
       await this.#coordination?.stop();
       await this.#deps?.informers.stop();

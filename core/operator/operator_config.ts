@@ -112,7 +112,9 @@ export function configuredOperator(options: OperatorOptions): OperatorOptions {
  * @param options The options of the user; only those for the name are checked.
  * @throws {TypeError} If the kind or the options are not valid.
  */
-export function configuredController<O extends ControllerOptions<never>>(
+export function configuredController<
+  O extends Pick<ControllerOptions<never>, "name">,
+>(
   kind: Kind,
   options: O,
   config: OperatorConfig | undefined,
@@ -130,21 +132,14 @@ export function configuredController<O extends ControllerOptions<never>>(
 }
 
 /**
- * Checks that there are controllers, and that the configuration only names
- * controllers that exist.
+ * Checks that the configuration only names controllers that exist.
  *
- * @throws {Error} If there is no controller.
  * @throws {TypeError} If the file or the environment names an unknown controller.
  */
 export function checkControllerNames(
   names: readonly string[],
   config: OperatorConfig | undefined,
 ): void {
-  if (names.length === 0) {
-    throw new Error(
-      "Cannot start an operator: it has no controller, so register one first",
-    );
-  }
   if (config === undefined) return;
   for (const name of Object.keys(config.controllers)) {
     if (names.includes(name)) continue;

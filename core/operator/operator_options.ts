@@ -11,7 +11,15 @@ import {
   RECONNECT_OPTIONS,
   type ReconnectOptions,
 } from "../cache/watch/reconnect.ts";
+import {
+  WEBHOOK_HOST_RULES,
+  WEBHOOK_SERVER_OPTIONS,
+  type WebhookPlace,
+  webhookPlace,
+  type WebhookServerOptions,
+} from "../admission/webhook_options.ts";
 import type { Client } from "../client/client.ts";
+import type { WebhookHost } from "../client/webhook_host.ts";
 import { guardedRandom } from "../callback.ts";
 import { host } from "../client/host.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -131,6 +139,12 @@ export interface OperatorOptions {
    */
   readonly probes?: ProbeOptions | undefined;
   /**
+   * Listener for the handlers of `operator.admit`: its address, how API servers
+   * reach it, and its certificates. Tools that run the operator beside an API
+   * server of their own give a host in its place. Needed with such handlers only.
+   */
+  readonly webhooks?: WebhookServerOptions | WebhookHost | undefined;
+  /**
    * Grace period for runs when the operator stops; their signals abort at its
    * end.
    *
@@ -182,6 +196,7 @@ type Undefined =
   | "logger"
   | "tracer"
   | "probes"
+  | "webhooks"
   | "config";
 
 const CACHE_OPTIONS: OptionTable<
@@ -211,6 +226,11 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   logger: "logger?",
   tracer: { type: "object?", check: checkTracer },
   probes: { type: "object?", options: PROBE_OPTIONS },
+  webhooks: {
+    type: "object?",
+    options: WEBHOOK_SERVER_OPTIONS,
+    custom: WEBHOOK_HOST_RULES,
+  },
   shutdownGrace: { type: "duration", default: "10s" },
   startErrors: { type: ["fail", "wait"], default: "fail" },
   syncTimeout: { type: "duration", default: "2m" },
@@ -225,11 +245,17 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
 export interface OperatorSettings extends
   Omit<
     Settings<OperatorOptions, Undefined>,
-    "leaderElection" | "sharding" | "probes" | "metrics" | "logger"
+    | "leaderElection"
+    | "sharding"
+    | "probes"
+    | "webhooks"
+    | "metrics"
+    | "logger"
   > {
   readonly leaderElection: LeaderElectionSettings | undefined;
   readonly sharding: LeaderElectionSettings | undefined;
   readonly probes: ProbeSettings | undefined;
+  readonly webhooks: WebhookPlace | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
@@ -246,7 +272,7 @@ export function operatorSettings(
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
   checkOptions(options, OPERATOR_OPTIONS, "an operator");
-  const { clock, minWatchTimeout, random } = host();
+  const { clock, minWatchTimeout, random, webhooks } = host();
   const settings = resolveOptions({
     ...options,
     clock: options.clock ?? clock(),
@@ -261,11 +287,14 @@ export function operatorSettings(
     );
   }
   const { metrics = new MetricsRegistry() } = settings;
+  // A tool calls the handlers itself, wherever the program would listen.
+  const place = webhooks ?? options.webhooks;
   const logger = unfailingLogger(
     settings.logger ?? defaultLogger ?? jsonLogger(),
   );
   return {
     ...settings as OperatorSettings,
+    webhooks: place && webhookPlace(place),
     random: guardedRandom(
       settings.random,
       (error) =>

@@ -6,7 +6,7 @@ import {
   type DerChild,
   objectIdentifier,
   valuesIn,
-} from "./der.ts";
+} from "@coracle/operator/internal";
 
 /**
  * Certificate request (PKCS #10). What admits a request and what signs it read it

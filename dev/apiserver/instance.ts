@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "@coracle/operator/client";
-import { loadModule } from "@coracle/operator/internal";
+import { type KeyPair, loadModule } from "@coracle/operator/internal";
 import { Authenticator } from "./access/authenticator.ts";
 import { RoleAuthorizer } from "./access/role_authorizer.ts";
 import { ServiceAccountTokens } from "./access/service_account_tokens.ts";
@@ -8,7 +8,6 @@ import { AdmissionChain } from "./admission/admission.ts";
 import { dynamicPlugins } from "./admission/dynamic_admission.ts";
 import { QuotaTracker } from "./admission/quota_tracker.ts";
 import { admissionPlugins } from "./admission/plugins.ts";
-import type { KeyPair } from "./certificates.ts";
 import { WebhookCaller } from "./admission/webhook_caller.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";

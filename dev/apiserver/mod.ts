@@ -55,7 +55,7 @@
  * @module
  */
 
-export type { KeyPair } from "./certificates.ts";
+export type { KeyPair } from "@coracle/operator/internal";
 export type {
   ActiveFault,
   FaultEffect,

@@ -11,7 +11,7 @@ import {
   createAuthority,
   issueCertificate,
   type KeyPair,
-} from "./certificates.ts";
+} from "@coracle/operator/internal";
 import { FaultInjector } from "./faults/fault_injector.ts";
 import type { Faults } from "./faults/faults.ts";
 import type { ServerRequest, ServerResponse } from "./http/exchange.ts";

@@ -2,9 +2,9 @@ import type { Clock, Logger } from "@coracle/operator/client";
 import {
   checkOption,
   checkOptions,
+  type KeyPair,
   type OptionRules,
 } from "@coracle/operator/internal";
-import type { KeyPair } from "./certificates.ts";
 import { controllerSwitch } from "./controllers/controller_names.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
@@ -181,11 +181,27 @@ export interface ApiServerOptions {
    * Services that webhooks of CRDs and admission name in
    * `clientConfig.service`, by `namespace/name:port`, or `namespace/name` for
    * port 443: a base URL, or a handler that gets the review and returns it with
-   * the response, in process and without TLS.
+   * the response, in process and without TLS. Its second argument has the path
+   * of the webhook, the time limit in milliseconds and its signal. Services that
+   * are added to the object later are called as well.
    */
   readonly services?:
-    // deno-lint-ignore no-explicit-any -- handlers declare the review they take
-    Readonly<Record<string, string | ((review: any) => unknown)>> | undefined;
+    | Readonly<
+      Record<
+        string,
+        | string
+        | ((
+          // deno-lint-ignore no-explicit-any -- handlers declare the review they take
+          review: any,
+          call: {
+            readonly path: string;
+            readonly timeout: number;
+            readonly signal: AbortSignal;
+          },
+        ) => unknown)
+      >
+    >
+    | undefined;
   /** Logger for internal errors; by default nothing is logged. */
   readonly logger?: Logger | undefined;
 }

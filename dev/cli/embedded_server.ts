@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createAuthority, type KeyPair } from "../apiserver/certificates.ts";
+import { createAuthority, type KeyPair } from "@coracle/operator/internal";
 import type { ApiServer } from "../apiserver/server.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
 import { requireFile, writeSecretFile } from "./serving.ts";

@@ -8,6 +8,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { isLoopback } from "./operator_deployment.ts";
+import { convertedBy, sayConversions } from "./conversions.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
   furtherAccess,
@@ -73,13 +74,17 @@ export const manifestsCommand: Command = {
       });
       described.push(found);
     }
+    const conversions = described.flatMap(({ conversions }) => conversions);
     const records = listOf(flags, "recorded");
     const input: OperatorManifestInput = {
       name,
       namespace,
       image,
       operators: described.flatMap(({ operators }) => operators),
-      definitions: described.flatMap(({ definitions }) => definitions),
+      definitions: convertedBy(
+        { namespace, name },
+        described.flatMap(({ definitions }) => definitions),
+      ),
       managed: await managedKinds(listOf(flags, "manages")),
       recorded: recordedRequests(records),
     };
@@ -96,7 +101,7 @@ export const manifestsCommand: Command = {
     if (output === undefined) {
       const found = operatorManifests(input);
       const { namespace, definitions, rbac, userRoles, deployment } = found;
-      return await printManifests(terminal, {
+      const refused = await printManifests(terminal, {
         objects: [
           namespace,
           ...definitions,
@@ -107,6 +112,7 @@ export const manifestsCommand: Command = {
         notes: text,
         definitions,
       });
+      return Math.max(refused, sayConversions(terminal, conversions));
     }
     const toYaml = await yamlWriter();
     const files = output.format === "helm"
@@ -119,7 +125,8 @@ export const manifestsCommand: Command = {
         `Kept ${output.folder}/${path}, which you may have edited.\n`,
       );
     }
-    return await sayRefusals(terminal, input.definitions);
+    const refused = await sayRefusals(terminal, input.definitions);
+    return Math.max(refused, sayConversions(terminal, conversions));
   },
 };
 

@@ -8,7 +8,10 @@ import {
   type RbacManifest,
   rbacManifests,
 } from "../testing/rbac.ts";
-import { operatorAccess } from "../testing/operator_access.ts";
+import {
+  CONVERSION_ACCESS,
+  operatorAccess,
+} from "../testing/operator_access.ts";
 import {
   ANY_WATCHED_NAMESPACE,
   readRequests,
@@ -102,11 +105,14 @@ export function operatorManifests(
 function declaredAccess(
   input: OperatorManifestInput,
 ): readonly KindAccess[] {
-  const { namespace, operators, managed } = input;
+  const { namespace, operators, managed, definitions } = input;
   const writesOthers = othersWritten(input).length > 0;
-  return operators.flatMap((operator) =>
+  const access = operators.flatMap((operator) =>
     operatorAccess(operator, { namespace, managed, writesOthers })
   );
+  return definitions.some(({ spec }) => spec.conversion !== undefined)
+    ? [...access, CONVERSION_ACCESS]
+    : access;
 }
 
 /** Recorded requests that need more than the declared access, with what they need. */

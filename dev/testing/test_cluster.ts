@@ -12,7 +12,7 @@ import {
   untyped,
   type UntypedObject,
 } from "@coracle/operator/client";
-import type { OperatorHandle } from "@coracle/operator/core";
+import type { OperatorHandle, OperatorOptions } from "@coracle/operator/core";
 import {
   type CrdManifest,
   type DefinedKind,
@@ -46,10 +46,12 @@ import {
   RequestRecord,
 } from "./request_record.ts";
 import { ActingTransport } from "./acting_transport.ts";
+import { conversionConfig, conversionServices } from "./conversion_service.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
 import { operatorAccess } from "./operator_access.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
+import { webhookServices } from "./webhook_services.ts";
 
 /** Minimum time after which a watch ends on a virtual clock, in milliseconds. */
 const WATCH_TIMEOUT_MS = 30 * 24 * 3_600_000;
@@ -115,6 +117,11 @@ export interface TestClusterOptions {
       readonly namespaces: readonly [string];
       /** Disabled probes: tests that run in parallel would share their port. */
       readonly probes?: undefined;
+      /**
+       * Admission in the process of the test; on a real cluster, a listener on the
+       * loopback interface.
+       */
+      readonly webhooks: OperatorOptions["webhooks"];
       /**
        * Watches that last for weeks on a virtual clock, where an idle operator
        * would begin hundreds of new ones a day.
@@ -206,6 +213,12 @@ export class TestCluster {
    * token rotation and loss of data are not available there.
    */
   readonly faults: Faults;
+  /**
+   * Option `webhooks` for operators that the test makes itself: their admission
+   * handlers are called in the process of the test; on a real cluster, by a listener
+   * on the loopback interface.
+   */
+  readonly webhooks: OperatorOptions["webhooks"];
   readonly #log: LogTail;
   readonly #ownNamespace: boolean;
   /** Rules that were logged for refused requests. */
@@ -236,6 +249,7 @@ export class TestCluster {
     this.clock = clock;
     this.server = server;
     this.faults = faults;
+    this.webhooks = target.webhooks;
     this.#ownNamespace = options.namespace === undefined;
     if (clock instanceof VirtualClock) {
       const endless = new EndlessRequests(clock);
@@ -284,7 +298,16 @@ export class TestCluster {
       const reconnect = clock instanceof VirtualClock
         ? { minWatchTimeout: WATCH_TIMEOUT_MS }
         : undefined;
-      const passed = { client, clock, logger, namespaces, probes, reconnect };
+      const { webhooks } = cluster;
+      const passed = {
+        client,
+        clock,
+        logger,
+        namespaces,
+        probes,
+        webhooks,
+        reconnect,
+      };
       cluster.#operator = options.operator?.(passed);
       if (options.operator !== undefined) checkOperator(cluster.#operator);
       await cluster.#slowly(cluster.#grant(options.rights));
@@ -373,7 +396,9 @@ export class TestCluster {
     if (this.#ownNamespace) {
       await client.create(Namespace, { metadata: { name: namespace } });
     }
-    for (const kind of kinds) await installCrd(client, kind);
+    for (const kind of kinds) {
+      await installCrd(client, kind, { conversion: conversionConfig(kind) });
+    }
     for (const object of objects) await this.apply(object);
   }
 
@@ -662,6 +687,7 @@ interface Target {
   readonly transport: Transport;
   readonly server: ApiServer | undefined;
   readonly faults: Faults;
+  readonly webhooks: OperatorOptions["webhooks"];
 }
 
 async function target(options: TestClusterOptions): Promise<Target> {
@@ -669,15 +695,20 @@ async function target(options: TestClusterOptions): Promise<Target> {
   const where = options.cluster ?? process.env["CORACLE_TEST_CLUSTER"] ??
     "embedded";
   if (where === "embedded") {
+    const { host, services } = webhookServices({
+      ...conversionServices(options.kinds),
+      ...options.server?.services,
+    });
     const server = await ApiServer.start({
       port: false,
       // They would be the only thing that happens in an idle virtual day.
       bookmarks: !(clock instanceof VirtualClock),
       ...options.server,
+      services,
       clock,
     });
     const { transport, faults } = server;
-    return { transport, server, faults };
+    return { transport, server, faults, webhooks: host };
   }
   if (where !== "kubeconfig") {
     throw new RangeError(
@@ -689,7 +720,8 @@ async function target(options: TestClusterOptions): Promise<Target> {
   const quiet = new QuietTransport(connection);
   if (clock instanceof VirtualClock) clock.waitFor(() => quiet.quiet());
   const transport = new FaultProxy(quiet, clock);
-  return { transport, server: undefined, faults: transport.faults };
+  const webhooks = { port: 0, host: "127.0.0.1", url: "https://127.0.0.1:0" };
+  return { transport, server: undefined, faults: transport.faults, webhooks };
 }
 
 /**

@@ -12,7 +12,7 @@ import process from "node:process";
 import {
   createAuthority,
   issueCertificate,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../core/admission/certificates.ts";
 import { killGroup, startCommand } from "../support/child_process.ts";
 import { until } from "../support/until.ts";
 import {

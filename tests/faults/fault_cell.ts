@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import {
   createAuthority,
   issueCertificate,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../core/admission/certificates.ts";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { Client } from "../../core/client/client.ts";

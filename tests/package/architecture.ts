@@ -17,8 +17,18 @@ const MIDDLE: readonly string[] = [
   "core/config",
 ];
 const CLIENT: readonly string[] = [...MIDDLE, "core/client"];
-const CACHE: readonly string[] = [...CLIENT, "core/cache", "core/crd"];
-const CORE: readonly string[] = [...CACHE, "core/controller", "core/operator"];
+const CACHE: readonly string[] = [
+  ...CLIENT,
+  "core/cache",
+  "core/crd",
+  "core/conversion",
+];
+const CORE: readonly string[] = [
+  ...CACHE,
+  "core/admission",
+  "core/controller",
+  "core/operator",
+];
 /** What every folder of `workflows` may import from outside. */
 const OUTSIDE: readonly string[] = [...CORE, "core/kinds", "sources"];
 /** The folders of `workflows`, each of which may import some before it. */
@@ -47,9 +57,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/kinds": API,
   "core/client": MIDDLE,
   "core/cache": CLIENT,
-  "core/crd": CLIENT,
-  "core/controller": CACHE,
-  "core/operator": [...CACHE, "core/controller"],
+  "core/crd": [...CLIENT, "core/kinds"],
+  "core/conversion": [...CLIENT, "core/crd"],
+  "core/admission": [...CLIENT, "core/crd", "core/conversion"],
+  "core/controller": [...CACHE, "core/admission"],
+  "core/operator": [...CACHE, "core/admission", "core/controller"],
   "sources": [...CORE, "core/kinds"],
   "workflows": [...OUTSIDE, ...WORKFLOWS],
   "workflows/conditions": OUTSIDE,

@@ -20,7 +20,7 @@ import process from "node:process";
 import {
   createAuthority,
   issueCertificate,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../core/admission/certificates.ts";
 
 /** Addresses of the server. */
 export interface Http2Peer {

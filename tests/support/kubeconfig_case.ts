@@ -2,7 +2,7 @@ import {
   createAuthority,
   issueCertificate,
   type KeyPair,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../core/admission/certificates.ts";
 import {
   type ClusterConfig,
   type Credential,

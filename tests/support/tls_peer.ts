@@ -23,7 +23,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import {
   createAuthority,
   issueCertificate,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../core/admission/certificates.ts";
 
 /** Addresses of the servers, and certificates of their clients. */
 export interface TlsPeer {

@@ -12,9 +12,22 @@ import { readJson, writeJson } from "../exact_json.ts";
  * of reviews in the current process.
  */
 export type WebhookServices = Readonly<
-  // deno-lint-ignore no-explicit-any -- handlers declare the review they take
-  Record<string, string | ((review: any) => unknown)>
+  Record<
+    string,
+    // deno-lint-ignore no-explicit-any -- handlers declare the review they take
+    string | ((review: any, call: WebhookCallInfo) => unknown)
+  >
 >;
+
+/** Call of a webhook that a handler in the process answers. */
+interface WebhookCallInfo {
+  /** Path of the webhook, without a query. */
+  readonly path: string;
+  /** Time limit, in milliseconds. */
+  readonly timeout: number;
+  /** Signal that aborts when nobody waits for the answer. */
+  readonly signal: AbortSignal;
+}
 
 /** Settings of a {@linkcode WebhookCaller}. */
 export interface WebhookCallerOptions {
@@ -71,20 +84,14 @@ export class WebhookCaller {
   async call(
     config: WebhookClientConfig,
     review: unknown,
-    { timeout, showsTimeout }: {
-      readonly timeout: number;
-      /** Whether the URL has the time limit as a parameter. */
-      readonly showsTimeout: boolean;
-    },
+    timeout: number,
   ): Promise<unknown> {
     const { namespace = "", name = "", path = "", port = 443 } =
       config.service ?? {};
     const base = config.service === undefined
       ? cleanUrl(config.url ?? "")
       : cleanUrl(`https://${name}.${namespace}.svc:${port}/${path}`);
-    const url = showsTimeout
-      ? `${base}?timeout=${Math.ceil(timeout / 1000)}s`
-      : base;
+    const url = `${base}?timeout=${Math.ceil(timeout / 1000)}s`;
     const { services } = this.#options;
     const service = config.service &&
       (services[`${namespace}/${name}:${port}`] ??
@@ -100,7 +107,11 @@ export class WebhookCaller {
     }
     const abort = new AbortController();
     const answer = typeof service === "function"
-      ? handled(service, review)
+      ? handled(service, review, {
+        path: new URL(base).pathname,
+        timeout,
+        signal: abort.signal,
+      })
       : this.#post(service === undefined ? url : moved(url, service), {
         review,
         caBundle: config.caBundle,
@@ -200,13 +211,14 @@ function cleanUrl(url: string): string {
 
 /** Answer of a handler in the current process, in the form of an HTTP response. */
 async function handled(
-  handler: (review: unknown) => unknown,
+  handler: (review: unknown, call: WebhookCallInfo) => unknown,
   review: unknown,
+  call: WebhookCallInfo,
 ): Promise<unknown> {
   let answer;
   try {
     // In JavaScript, where numbers are doubles.
-    answer = writeJson(await handler(JSON.parse(writeJson(review))));
+    answer = writeJson(await handler(JSON.parse(writeJson(review)), call));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     throw refusal(500, text, "text/plain");

@@ -5,7 +5,7 @@ import {
 } from "./controller_loop.ts";
 import { ControllerApi } from "./controller_api.ts";
 import type { ControllerName } from "./controller_names.ts";
-import type { KeyPair } from "../certificates.ts";
+import type { KeyPair } from "@coracle/operator/internal";
 import { certificateSigner } from "./cluster/certificates.ts";
 import {
   CLAIM_PROTECTION,

@@ -15,6 +15,7 @@ import { subresourcesOf } from "../registry.ts";
 import { fixed, settle } from "../settle.ts";
 import {
   apiVersionIn,
+  dryRunObject,
   hasStoredDefaults,
   isStoredForm,
   objectIn,
@@ -138,6 +139,8 @@ export interface UpdateHow {
     readonly show: (object: UntypedObject) => UntypedObject;
     readonly takes: (entry: ManagedFieldsEntry) => boolean;
   } | undefined;
+  /** Changes the managedFields of the new object once they are computed. */
+  readonly arrangeOwners?: ((next: UntypedObject) => void) | undefined;
   /** Conversion to and from the form of the object that admission changes; by default the object itself. */
   readonly admitted?: {
     readonly show: (object: UntypedObject) => UntypedObject;
@@ -173,7 +176,7 @@ export function updateObject(
   let next = how.next(mutableCopy(live));
   const apply = how.managed === true;
   if (!apply) recordOwners(request, { live, next }, how);
-  if (request.subresource?.name === "scale") dropScaleTimes(next);
+  how.arrangeOwners?.(next);
   const hooks = hookContext(request, { dryRun: options.dryRun, apply });
   const { show, take } = how.admitted ?? {};
   const attributes = attributesOf(request, {
@@ -278,16 +281,6 @@ function recordOwners(
   const all = [...changed, ...entries.filter((entry) => !takes(entry))];
   if (all.length === 0) delete next.metadata.managedFields;
   else next.metadata.managedFields = all;
-}
-
-/** Removes the times of managedFields entries of the scale subresource. */
-function dropScaleTimes({ metadata }: UntypedObject): void {
-  if (metadata.managedFields === undefined) return;
-  metadata.managedFields = metadata.managedFields.map((entry) => {
-    if (entry.subresource !== "scale") return entry;
-    const { time: _, ...timeless } = entry;
-    return timeless;
-  });
 }
 
 /** Keeps the timestamps of managedFields if nothing else changes. */
@@ -423,7 +416,9 @@ function store(
     if (!dryRun) context.store.delete(stored);
     return { object: next, created: false };
   }
-  if (dryRun) return { object: next, created: false };
+  if (dryRun) {
+    return { object: dryRunObject(next, home, request), created: false };
+  }
   const converted = home.convert(next, home.storageVersion);
   const before = isStoredForm(stored, request) ? live : stored.parse();
   if (jsonEquals(converted, before)) {

@@ -1,9 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  createAuthority,
-  issueCertificate,
-} from "../../apiserver/certificates.ts";
+import { createAuthority, issueCertificate } from "@coracle/operator/internal";
 import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import { readUsers } from "../embedded_server.ts";
 import { KUBE_APISERVER_FLAGS } from "./flag_lists.ts";

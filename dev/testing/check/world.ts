@@ -37,6 +37,7 @@ import {
   Perturbations,
 } from "./perturbations.ts";
 import type { CheckOptions } from "../check_options.ts";
+import { conversionConfig, conversionServices } from "../conversion_service.ts";
 import { LeaseClock } from "./lease_clock.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
@@ -278,6 +279,7 @@ export class World {
       token: "world",
       simulate,
       pods: podHooks(perturbations, clock),
+      services: conversionServices(options.kinds),
       controllers: [
         ...defaultControllers(simulate),
         // Its certificate would differ from run to run.
@@ -360,7 +362,9 @@ export class World {
       this.#changes.push(change);
     });
     for (const kind of kinds) {
-      await this.complete(installCrd(this.client, kind));
+      await this.complete(
+        installCrd(this.client, kind, { conversion: conversionConfig(kind) }),
+      );
     }
     for (const object of objects) await this.apply(object);
     await this.#spawn("the start");

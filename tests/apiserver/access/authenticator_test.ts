@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
 import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
-import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import { createAuthority } from "../../../core/admission/certificates.ts";
 import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";

@@ -4,7 +4,7 @@ import {
   createAuthority,
   issueCertificate,
   type KeyPair,
-} from "../../../dev/apiserver/certificates.ts";
+} from "../../../core/admission/certificates.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../dev/apiserver/certificates.ts";
+} from "../../../core/admission/certificates.ts";
 import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";

@@ -1,6 +1,6 @@
 import { systemClock } from "../../../core/clock.ts";
 import { InProcessTransport } from "../../../dev/apiserver/http/in_process_transport.ts";
-import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import { createAuthority } from "../../../core/admission/certificates.ts";
 import {
   Instance,
   type InstanceOptions,

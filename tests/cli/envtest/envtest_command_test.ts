@@ -9,7 +9,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../dev/apiserver/certificates.ts";
+} from "../../../core/admission/certificates.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import { runCommand } from "../../support/child_process.ts";

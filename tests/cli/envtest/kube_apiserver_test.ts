@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import { createAuthority } from "../../../core/admission/certificates.ts";
 import { readKubeApiServer } from "../../../dev/cli/envtest/kube_apiserver.ts";
 import { ETCD_FLAGS } from "../../../dev/cli/envtest/flag_lists.ts";
 import { readProgramFlags } from "../../../dev/cli/envtest/program_flags.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { createAuthority } from "../../../dev/apiserver/certificates.ts";
+import { createAuthority } from "../../../core/admission/certificates.ts";
 import { Client } from "../../../core/client/client.ts";
 import type {
   ClusterConfig,

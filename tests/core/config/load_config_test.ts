@@ -5,7 +5,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../dev/apiserver/certificates.ts";
+} from "../../../core/admission/certificates.ts";
 import { Client } from "../../../core/client/client.ts";
 import {
   type Credential,

@@ -4,7 +4,7 @@ import {
   readCertificateRequest,
   RequestError,
 } from "../../certificate_request.ts";
-import { type KeyPair, signRequest } from "../../certificates.ts";
+import { type KeyPair, signRequest } from "@coracle/operator/internal";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { withCondition } from "../conditions.ts";
 

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import assert from "node:assert/strict";
 import { generateKeyPairSync, sign, X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import * as der from "../../../../dev/apiserver/der.ts";
+import * as der from "../../../../core/admission/der.ts";
 import { ApiError } from "../../../../core/api/api_error.ts";
 import { CertificateSigningRequest } from "../../../../core/kinds/certificates_v1.ts";
 import {

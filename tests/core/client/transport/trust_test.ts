@@ -6,7 +6,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../../dev/apiserver/certificates.ts";
+} from "../../../../core/admission/certificates.ts";
 import { runCommand } from "../../../support/child_process.ts";
 import { runtimeCommand } from "../../../support/program.ts";
 import {

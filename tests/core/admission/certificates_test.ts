@@ -4,7 +4,7 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../dev/apiserver/certificates.ts";
+} from "../../../core/admission/certificates.ts";
 
 const authority = createAuthority({ commonName: "test-authority" });
 

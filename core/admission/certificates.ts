@@ -6,11 +6,7 @@ import {
   sign,
 } from "node:crypto";
 import { isIP } from "node:net";
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "@coracle/operator/internal";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import {
   bitString,
   boolean,
@@ -26,8 +22,6 @@ import {
   unsignedInteger,
   utf8String,
 } from "./der.ts";
-import type { CertificateRequest } from "./certificate_request.ts";
-import { IpAddress } from "./validation/ip_address.ts";
 
 /** Certificate and private key, both in PEM. */
 export interface KeyPair {
@@ -203,7 +197,13 @@ const REQUESTED_BITS = [
  */
 export function signRequest(
   authority: KeyPair,
-  { subject, publicKey, alternativeNames }: CertificateRequest,
+  { subject, publicKey, alternativeNames }: {
+    /** Subject as it goes into the certificate. */
+    readonly subject: Der;
+    readonly publicKey: Der;
+    /** Extension with the alternative names; undefined without one. */
+    readonly alternativeNames: Der | undefined;
+  },
   options: Omit<CertificateOptions, "commonName"> & {
     readonly usages: readonly string[];
   },
@@ -330,8 +330,14 @@ function alternativeName(host: string): Der {
 /** Bytes of an IPv6 address; the URL parser normalizes its form. */
 function addressBytes(host: string): Uint8Array {
   const { hostname } = new URL(`http://[${host}]`);
-  const { bits = 0n } = IpAddress.parse(hostname.slice(1, -1)) ?? {};
-  return Buffer.from(bits.toString(16).padStart(32, "0"), "hex");
+  const [head = "", tail] = hostname.slice(1, -1).split("::");
+  const groups = (text = "") => text === "" ? [] : text.split(":");
+  const left = groups(head);
+  const right = groups(tail);
+  const zeros = Array(8 - left.length - right.length).fill("0");
+  const digits = [...left, ...zeros, ...right]
+    .map((group) => group.padStart(4, "0")).join("");
+  return Buffer.from(digits, "hex");
 }
 
 /** Subject and public key of a certificate. */

@@ -1,0 +1,170 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server as SecureServer } from "node:https";
+import type { Server as TcpServer, Socket } from "node:net";
+import process from "node:process";
+import { listenOn, nodeHttps, serverLimits } from "../node_http.ts";
+import type { KeyPair } from "./certificates.ts";
+
+/** Address, limits and handler of a {@linkcode TlsServer}. */
+export interface TlsServerOptions {
+  readonly port: number;
+  readonly host: string;
+  /** Time limit for receiving a request, in milliseconds. */
+  readonly requestTimeout: number;
+  /** Maximum number of connections; further ones are closed at once. */
+  readonly maxConnections: number;
+  /** What cannot be done if the server cannot listen, for the error. */
+  readonly action: string;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
+/**
+ * HTTPS server whose certificate can be replaced: connections that are open stay
+ * open, and new ones get the new certificate.
+ *
+ * Bun's servers keep their certificate. There each certificate has a server of its
+ * own on the loopback interface, and the port is that of a server in front, which
+ * passes the bytes of a connection on to the newest of them.
+ */
+export class TlsServer {
+  readonly #options: TlsServerOptions;
+  #pair: KeyPair | undefined;
+  /** Server of the current certificate. */
+  #server: SecureServer | undefined;
+  /** Server in front; undefined where servers can replace their certificate. */
+  #front: TcpServer | undefined;
+  readonly #servers: Set<SecureServer> = new Set();
+  readonly #sockets: Set<Socket> = new Set();
+  #port: number | undefined;
+
+  constructor(options: TlsServerOptions) {
+    this.#options = options;
+  }
+
+  /** Port of the server; undefined while it does not listen. */
+  get port(): number | undefined {
+    return this.#port;
+  }
+
+  /**
+   * Starts to listen.
+   *
+   * @throws {Error} If the port is in use, or the certificate does not fit its key.
+   */
+  async start(pair: KeyPair): Promise<void> {
+    const { port, host, action, maxConnections } = this.#options;
+    this.#pair = pair;
+    const server = this.#create(pair);
+    if (replacesCertificate(server)) {
+      server.maxConnections = maxConnections;
+      this.#port = await listenOn(server, { port, host }, action);
+      return;
+    }
+    await this.#listenBehind(server, action);
+    const front = process.getBuiltinModule("node:net").createServer((socket) =>
+      this.#pass(socket)
+    );
+    front.maxConnections = maxConnections;
+    this.#port = await listenOn(front, { port, host }, action);
+    this.#front = front;
+  }
+
+  /** Replaces the certificate for new connections. */
+  async use(pair: KeyPair): Promise<void> {
+    const { certificate, key } = this.#pair ?? {};
+    if (pair.certificate === certificate && pair.key === key) return;
+    const before = this.#server;
+    if (before === undefined) return;
+    this.#pair = pair;
+    if (replacesCertificate(before)) {
+      before.setSecureContext({ cert: pair.certificate, key: pair.key });
+      return;
+    }
+    await this.#listenBehind(this.#create(pair), this.#options.action);
+    this.#closeIdle();
+  }
+
+  /** Stops listening and breaks all connections. */
+  async stop(): Promise<void> {
+    this.#port = undefined;
+    const servers = [this.#front, ...this.#servers].filter((one) =>
+      one !== undefined
+    );
+    this.#front = this.#server = undefined;
+    this.#servers.clear();
+    const closed = servers.map((server) =>
+      new Promise<void>((resolve) => server.close(() => resolve()))
+    );
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of servers) {
+      if ("closeAllConnections" in server) server.closeAllConnections();
+    }
+    await Promise.all(closed);
+  }
+
+  #create({ certificate, key }: KeyPair): SecureServer {
+    const { handle, requestTimeout } = this.#options;
+    const server = nodeHttps().createServer({
+      ...serverLimits(requestTimeout),
+      cert: certificate,
+      key,
+    }, handle);
+    // Without a listener, a client that breaks its handshake ends the process on
+    // some runtimes.
+    server.on("tlsClientError", () => {});
+    server.on("clientError", (_error, socket) => socket.destroy());
+    this.#servers.add(server);
+    this.#server ??= server;
+    return server;
+  }
+
+  async #listenBehind(server: SecureServer, action: string): Promise<void> {
+    await listenOn(server, { port: 0, host: "127.0.0.1" }, action);
+    this.#server = server;
+  }
+
+  /** Passes a connection on to the server of the current certificate. */
+  #pass(socket: Socket): void {
+    const server = this.#server;
+    const address = server?.address();
+    if (server === undefined || typeof address !== "object" || !address) {
+      socket.destroy();
+      return;
+    }
+    const behind = process.getBuiltinModule("node:net")
+      .connect(address.port, "127.0.0.1");
+    SERVED.set(socket, server);
+    for (const [one, other] of [[socket, behind], [behind, socket]] as const) {
+      this.#sockets.add(one);
+      one.setNoDelay(true);
+      one.pipe(other);
+      one.on("error", () => {});
+      one.on("close", () => {
+        this.#sockets.delete(one);
+        other.destroy();
+        if (one === socket) this.#closeIdle();
+      });
+    }
+  }
+
+  /** Closes servers of earlier certificates that have no connection left. */
+  #closeIdle(): void {
+    const used = new Set(
+      Array.from(this.#sockets, (socket) => SERVED.get(socket)),
+    );
+    for (const server of this.#servers) {
+      if (server === this.#server || used.has(server)) continue;
+      this.#servers.delete(server);
+      server.close();
+    }
+  }
+}
+
+/** Servers behind the connections of servers in front. */
+const SERVED: WeakMap<Socket, SecureServer> = new WeakMap();
+
+/** Whether a server can replace its certificate. */
+function replacesCertificate(server: Server | SecureServer): boolean {
+  return typeof (server as Partial<SecureServer>).setSecureContext ===
+    "function";
+}

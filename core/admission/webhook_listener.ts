@@ -1,0 +1,221 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { WebhookRefusal, type WebhookRoutes } from "../client/webhook_host.ts";
+import { type Clock, deadline } from "../clock.ts";
+import { shortText } from "../error_text.ts";
+import type { Logger } from "../logger.ts";
+import { readBody, replyText } from "../node_http.ts";
+import type { KeyPair } from "./certificates.ts";
+import { TlsServer } from "./tls_server.ts";
+
+/** Address and limits of a {@linkcode WebhookListener}. */
+export interface WebhookListenerOptions {
+  readonly port: number;
+  readonly host: string;
+  /** Maximum size of a body, in bytes. */
+  readonly bodyLimit: number;
+  /** Maximum number of requests that are handled at the same time. */
+  readonly concurrency: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Path on which the listener answers that it is there. */
+export const LISTENER_PATH = "/healthz";
+
+/** Time limit for receiving a request, in milliseconds. */
+const RECEIVE_TIMEOUT_MS = 10_000;
+/** Maximum number of connections; API servers keep up to 25 each. */
+const MAX_CONNECTIONS = 1_000;
+/** All bodies that are received or handled have at most this many times the limit of one. */
+const HELD_BODIES = 2;
+/** Time limit of a call that does not name one: that of conversion webhooks. */
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** Part of the time of a call in which a route must answer. */
+const ROUTE_SHARE = 0.8;
+/** Part of the time of a call after which its signal aborts. */
+const CALL_SHARE = 0.9;
+/** Maximum length of the text of a failure, in characters. */
+const MAX_TEXT = 2_000;
+
+/**
+ * HTTPS listener for the webhooks of an operator: `POST` of JSON to the path of a
+ * route.
+ *
+ * What is no review gets a clear refusal, and holds nothing: 404 and 405 for other
+ * paths and methods, 408 for a body that does not arrive in time, 413 for one that
+ * is too large, 415 for another content type, 429 while too much is handled or
+ * received, and 400 for what is no review of a known version. A failed route gets
+ * 500, for which the API server applies the `failurePolicy`.
+ */
+export class WebhookListener {
+  readonly #routes: WebhookRoutes;
+  readonly #options: WebhookListenerOptions;
+  readonly #server: TlsServer;
+  /** Size of the bodies that are received or handled. */
+  #held = 0;
+  /** Number of requests that are handled. */
+  #handled = 0;
+
+  constructor(routes: WebhookRoutes, options: WebhookListenerOptions) {
+    const { port, host } = options;
+    this.#routes = routes;
+    this.#options = options;
+    this.#server = new TlsServer({
+      port,
+      host,
+      action: `serve webhooks on ${host}:${port}`,
+      requestTimeout: RECEIVE_TIMEOUT_MS,
+      maxConnections: MAX_CONNECTIONS,
+      handle: (request, response) => void this.#serve(request, response),
+    });
+  }
+
+  /** Port of the listener; undefined while it does not listen. */
+  get port(): number | undefined {
+    return this.#server.port;
+  }
+
+  /** Starts to listen, as {@linkcode TlsServer.start}. */
+  async start(pair: KeyPair): Promise<void> {
+    await this.#server.start(pair);
+  }
+
+  /** Replaces the certificate for new connections. */
+  async use(pair: KeyPair): Promise<void> {
+    await this.#server.use(pair);
+  }
+
+  /** Stops listening and breaks all connections. */
+  async stop(): Promise<void> {
+    await this.#server.stop();
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { log } = this.#options;
+    try {
+      const answer = await this.#answer(request, response);
+      if (response.destroyed) return;
+      const body = JSON.stringify(answer);
+      response.writeHead(200, {
+        "content-type": "application/json",
+        "content-length": new TextEncoder().encode(body).length,
+      });
+      response.end(body);
+    } catch (error) {
+      if (error instanceof WebhookRefusal) {
+        const { status, message } = error;
+        log.debug("Refused a request to a webhook", { status, why: message });
+        if (status === 429) response.setHeader("retry-after", "1");
+        replyText(response, status, message);
+        return;
+      }
+      const text = error instanceof Error ? error.message : String(error);
+      replyText(response, 500, shortText(text, MAX_TEXT));
+    }
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<object> {
+    const { method, headers } = request;
+    const target = URL.parse(request.url ?? "/", "https://localhost");
+    const path = target?.pathname ?? "";
+    if (path === LISTENER_PATH && method === "GET") return { listens: true };
+    const route = this.#routes.get(path);
+    if (target === null || route === undefined) {
+      throw new WebhookRefusal(
+        404,
+        "Cannot serve this path: it has no webhook",
+      );
+    }
+    if (method !== "POST") {
+      throw new WebhookRefusal(
+        405,
+        "Cannot serve this method: it must be POST",
+      );
+    }
+    if (!/^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")) {
+      throw new WebhookRefusal(
+        415,
+        "Cannot read the review: its content type must be application/json",
+      );
+    }
+    const time = timeOf(target.searchParams.get("timeout"));
+    const { bodyLimit, clock, concurrency } = this.#options;
+    if (Number(headers["content-length"] ?? 0) > bodyLimit) {
+      throw tooLarge(bodyLimit);
+    }
+    let held = 0;
+    let isOver = false;
+    const hold = (chunk: Uint8Array) => {
+      if (isOver) throw tooLarge(bodyLimit); // What follows is not kept.
+      held += chunk.length;
+      this.#held += chunk.length;
+      if (held > bodyLimit) throw tooLarge(bodyLimit);
+      if (this.#held > bodyLimit * HELD_BODIES) throw tooMuch();
+    };
+    const gone = new AbortController();
+    response.on("close", () => {
+      if (response.writableFinished) return;
+      gone.abort(new Error("Cannot answer the webhook: its caller has gone"));
+    });
+    try {
+      const body = await deadline(readBody(request, hold), RECEIVE_TIMEOUT_MS, {
+        clock,
+        signal: gone.signal,
+        onTimeout: () =>
+          new WebhookRefusal(
+            408,
+            `Cannot read the review: it did not arrive within ${RECEIVE_TIMEOUT_MS} ms`,
+          ),
+      });
+      if (this.#handled >= concurrency) throw tooMuch();
+      this.#handled++;
+      try {
+        const limit = time * CALL_SHARE;
+        return await deadline(
+          (signal) => route(body, { signal, timeout: time * ROUTE_SHARE }),
+          limit,
+          {
+            clock,
+            signal: gone.signal,
+            onTimeout: () =>
+              new Error(
+                `Cannot answer the webhook: it was not done within ${limit} ms`,
+              ),
+          },
+        );
+      } finally {
+        this.#handled--;
+      }
+    } finally {
+      isOver = true;
+      this.#held -= held;
+    }
+  }
+}
+
+function tooLarge(limit: number): WebhookRefusal {
+  return new WebhookRefusal(
+    413,
+    `Cannot read the review: it must have at most ${limit} bytes`,
+  );
+}
+
+function tooMuch(): WebhookRefusal {
+  return new WebhookRefusal(
+    429,
+    "Cannot serve the webhook now: too many requests are in progress",
+  );
+}
+
+/** Time of a call in milliseconds, from the parameter of the API server. */
+function timeOf(text: string | null): number {
+  const [, seconds] = /^(\d{1,2})s$/.exec(text ?? "") ?? [];
+  const time = Number(seconds) * 1_000;
+  return time > 0 ? Math.min(time, DEFAULT_TIMEOUT_MS) : DEFAULT_TIMEOUT_MS;
+}

@@ -1,0 +1,178 @@
+import {
+  checkOptions,
+  type OptionRules,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
+  shown,
+} from "../api/options.ts";
+import type { HostedListener } from "../client/host.ts";
+import type { WebhookHost } from "../client/webhook_host.ts";
+
+/** Options of the listener for admission webhooks, the option `webhooks` of an operator. */
+export interface WebhookServerOptions {
+  /**
+   * Port to listen on; 0 for any free port.
+   *
+   * @default {9443}
+   */
+  readonly port?: number | undefined;
+  /**
+   * Address to listen on.
+   *
+   * @default {"0.0.0.0"}
+   */
+  readonly host?: string | undefined;
+  /** Service in front of the pods of the operator, by which API servers call it. */
+  readonly service?:
+    | {
+      /** Namespace. Defaults to that of the operator. */
+      readonly namespace?: string | undefined;
+      /** Name of the Service. */
+      readonly name: string;
+      /**
+       * Port of the Service.
+       *
+       * @default {443}
+       */
+      readonly port?: number | undefined;
+    }
+    | undefined;
+  /**
+   * Base URL by which API servers call an operator outside of the cluster, such as
+   * `https://10.0.0.7:9443`. Port 0 stands for that of the listener.
+   */
+  readonly url?: string | undefined;
+  /**
+   * Certificates: `"self"` for an authority of the operator's own, kept in a
+   * Secret and rotated; or files that others replace, such as cert-manager: of
+   * each file the path, or a directory with `tls.crt`, `tls.key` and `ca.crt`.
+   *
+   * @default {"self"}
+   */
+  readonly certificates?:
+    | "self"
+    | {
+      /** File with the certificate and its chain, in PEM. */
+      readonly certFile: string;
+      /** File with the private key, in PEM. */
+      readonly keyFile: string;
+      /** File with the certificates of the authorities, in PEM. */
+      readonly caFile: string;
+    }
+    | { readonly directory: string }
+    | undefined;
+  /**
+   * Name of the webhook configurations, unique within the cluster, and of the Secret
+   * with the certificates. Defaults to that of the Service with its namespace, such
+   * as `shop-operator.shop-system`; with a URL, to the name of the first kind.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Maximum size of a request, in bytes or as text such as `"32MiB"`. A request
+   * has the object before and after the change.
+   *
+   * @default {"32MiB"}
+   */
+  readonly bodyLimit?: number | string | undefined;
+  /**
+   * Maximum number of requests that are handled at the same time; further ones are
+   * answered with 429.
+   *
+   * @default {100}
+   */
+  readonly concurrency?: number | undefined;
+}
+
+const SERVICE_RULES: OptionRules<
+  NonNullable<WebhookServerOptions["service"]>
+> = { namespace: "name?", name: "name", port: "port?" };
+
+const FILE_RULES = {
+  certFile: "name",
+  keyFile: "name",
+  caFile: "name",
+} as const;
+
+/** Method of a {@linkcode WebhookHost}, which takes the place of a listener. */
+export const WEBHOOK_HOST_RULES: OptionRules<WebhookHost> = {
+  serve: "function",
+};
+
+export const WEBHOOK_SERVER_OPTIONS: OptionTable<
+  WebhookServerOptions,
+  "service" | "url" | "name"
+> = {
+  port: { type: "port", default: 9443 },
+  host: { type: "name", default: "0.0.0.0" },
+  service: { type: "object?", options: SERVICE_RULES },
+  url: { type: "name?", check: checkUrl },
+  certificates: {
+    type: "any",
+    default: "self",
+    words: ["self"],
+    check: checkCertificates,
+  },
+  name: { type: "name?", check: checkName },
+  bodyLimit: { type: "bytes", default: "32MiB" },
+  concurrency: { type: "count", default: 100 },
+};
+
+/** Options of the listener with defaults. */
+export type WebhookServerSettings = Settings<
+  WebhookServerOptions,
+  "service" | "url" | "name"
+>;
+
+/** Listener, or what takes its place. */
+export type WebhookPlace = WebhookServerSettings | WebhookHost;
+
+/**
+ * Place where webhooks are served, with defaults.
+ *
+ * @param given Option `webhooks` of an operator, checked.
+ */
+export function webhookPlace(
+  given: WebhookServerOptions | WebhookHost | HostedListener,
+): WebhookPlace {
+  if ("serve" in given) return given;
+  return resolveOptions(
+    "besideServer" in given
+      ? { port: 0, host: "127.0.0.1", url: "https://127.0.0.1:0" }
+      : given,
+    WEBHOOK_SERVER_OPTIONS,
+  );
+}
+
+function checkUrl(url: string, subject: string): void {
+  const { protocol, search, hash, username } = URL.parse(url) ?? {};
+  if (protocol === "https:" && !search && !hash && !username) return;
+  throw new TypeError(
+    `Cannot read the options of ${subject}: "url" must be a URL with https: and without query: received ${
+      shown(url)
+    }`,
+  );
+}
+
+function checkCertificates(value: unknown, subject: string): void {
+  if (value === "self") return;
+  const owner = `${subject}, certificates`;
+  const isDirectory = "directory" in (value as object);
+  checkOptions(
+    value as object,
+    isDirectory ? { directory: "name" } : FILE_RULES,
+    owner,
+  );
+}
+
+/** Pattern of names of configurations and Secrets: subdomains of DNS. */
+const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+function checkName(name: string, subject: string): void {
+  if (NAME.test(name)) return;
+  throw new TypeError(
+    `Cannot read the options of ${subject}: "name" must have lower-case letters, digits, "-" and "." only: received ${
+      shown(name)
+    }`,
+  );
+}

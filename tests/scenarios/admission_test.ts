@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { allow, deny } from "../../core/admission/admission_result.ts";
+import type { AdmissionHandlers } from "../../core/admission/admission_options.ts";
+import { ApiError } from "../../core/api/api_error.ts";
+import type { ObjectOf } from "../../core/api/kind.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+
+const Nightly = defineKind({
+  group: "admission.coracle.dev",
+  version: "v1",
+  kind: "Nightly",
+  plural: "nightlies",
+  spec: z.object({
+    schedule: z.string(),
+    timeZone: z.string().optional(),
+    size: z.int().optional(),
+  }),
+});
+type Nightly = ObjectOf<typeof Nightly>;
+
+const seen: { operation: string; dryRun: boolean; old: string | undefined }[] =
+  [];
+
+const handlers: AdmissionHandlers<Nightly> = {
+  async validate(nightly, ctx) {
+    const { operation, dryRun, old, namespace } = ctx;
+    seen.push({ operation, dryRun, old: old?.spec.schedule });
+    if (!/^\S+ \S+ \S+ \S+ \S+$/.test(nightly.spec.schedule)) {
+      return deny("must be a cron expression", { field: "spec.schedule" });
+    }
+    if (nightly.spec.size !== undefined) {
+      return allow({ warnings: ["spec.size is deprecated"] });
+    }
+    if (nightly.spec.timeZone === "Mars") {
+      const zones = await ctx.get(ConfigMap, "zones", namespace);
+      if (zones?.data?.["Mars"] === undefined) {
+        return deny("there is no such zone");
+      }
+    }
+    return undefined;
+  },
+  default(nightly) {
+    nightly.spec.timeZone ??= "UTC";
+    return nightly;
+  },
+};
+
+test(
+  "admission denies, warns, defaults and sees dry runs as a user of the API does",
+  withTestCluster({
+    kinds: [Nightly],
+    operator(options) {
+      const operator = new Operator(options);
+      operator.register(Nightly, { reconcile() {} }, {
+        admission: { ...handlers, failurePolicy: "Fail" },
+      });
+      return operator;
+    },
+  }, async ({ client, namespace }) => {
+    const nightly = (name: string, spec: Partial<Nightly["spec"]> = {}) => ({
+      metadata: { namespace, name },
+      spec: { schedule: "0 3 * * *", ...spec },
+    });
+    seen.length = 0;
+    // Defaulted before it is validated and stored.
+    const created = await client.create(Nightly, nightly("a"));
+    assert.equal(created.spec.timeZone, "UTC");
+    await client.create(Nightly, nightly("b"), { dryRun: true });
+    assert.equal(await client.find(Nightly, nightly("b").metadata), undefined);
+    assert.deepEqual(seen, [
+      { operation: "CREATE", dryRun: false, old: undefined },
+      { operation: "CREATE", dryRun: true, old: undefined },
+    ]);
+    const wrong = nightly("c", { schedule: "at night" });
+    const refusal = await client.create(Nightly, wrong).catch((error) => error);
+    assert(ApiError.is(refusal));
+    assert.equal(refusal.status, 422);
+    assert.match(
+      refusal.message,
+      /denied the request: spec\.schedule: must be a cron expression/,
+    );
+    assert.deepEqual(refusal.details.causes, [{
+      reason: "FieldValueInvalid",
+      field: "spec.schedule",
+      message: "must be a cron expression",
+    }]);
+    // An update shows the old object; a condition on another object is read.
+    const key = nightly("a").metadata;
+    const patched = { spec: { timeZone: "Mars" } };
+    const patch = () => client.patch(Nightly, key, patched, { type: "merge" });
+    await assert.rejects(patch(), /there is no such zone/);
+    await client.create(ConfigMap, {
+      metadata: { namespace, name: "zones" },
+      data: { Mars: "+24:37" },
+    });
+    assert.equal((await patch()).spec.timeZone, "Mars");
+    assert.equal(seen.at(-1)?.old, "0 3 * * *");
+    await client.delete(Nightly, key);
+  }),
+);
+
+test(
+  "a handler that fails decides as failurePolicy says, and is named",
+  withTestCluster({
+    kinds: [Nightly],
+    operator(options) {
+      const operator = new Operator(options);
+      const validate: AdmissionHandlers<Nightly>["validate"] = () => {
+        throw new Error("No database");
+      };
+      operator.admit(Nightly, { validate }, {
+        failurePolicy: "Fail",
+        matchConditions: [{
+          name: "wanted",
+          expression: "object.metadata.name.startsWith('strict')",
+        }],
+      });
+      operator.admit(Nightly, { validate }, { failurePolicy: "Ignore" });
+      return operator;
+    },
+  }, async ({ client, namespace }) => {
+    const make = (name: string) =>
+      client.create(Nightly, {
+        metadata: { namespace, name },
+        spec: { schedule: "0 3 * * *" },
+      });
+    await make("lax");
+    await assert.rejects(
+      make("strict"),
+      /Cannot call validate\(\) for Nightly .*\/strict: it has thrown an error: No database/,
+    );
+    await client.delete(Nightly, { namespace, name: "lax" });
+  }),
+);
