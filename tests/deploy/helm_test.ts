@@ -134,6 +134,8 @@ helmTest("A chart renders what its values switch on", async () => {
     ).toSorted();
   const least = [
     "ClusterRole fleet-boats",
+    "ClusterRole fleet-boats-editor",
+    "ClusterRole fleet-boats-viewer",
     "ClusterRoleBinding fleet-boats",
     "CustomResourceDefinition boats.test.coracle.dev",
     "Deployment sea/fleet-boats",
