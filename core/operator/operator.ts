@@ -253,7 +253,9 @@ export class Operator {
 
   /** Options of the operator that its deployment depends on, for tools. */
   get settings(): OperatorHandle["settings"] {
-    return this.#settings;
+    const { webhooks, ...settings } = this.#settings;
+    // Without admission nothing is served.
+    return this.#admissions.length > 0 ? { ...settings, webhooks } : settings;
   }
 
   /** Port of the probes; undefined while they are not served. */
@@ -338,7 +340,7 @@ export class Operator {
    *
    * @example Refuse names that end in a digit
    * ```ts
-   * import { deny, Operator } from "@coracle/operator";
+   * import { allow, deny, Operator } from "@coracle/operator";
    * import { ConfigMap } from "@coracle/operator/kinds";
    *
    * const operator = new Operator({
@@ -346,9 +348,9 @@ export class Operator {
    * });
    * operator.admit(ConfigMap, {
    *   validate(_object, { name = "" }) {
-   *     if (/\d$/.test(name)) {
-   *       return deny("must not end in a digit", { field: "metadata.name" });
-   *     }
+   *     return /\d$/.test(name)
+   *       ? deny("must not end in a digit", { field: "metadata.name" })
+   *       : allow();
    *   },
    * }, { failurePolicy: "Fail", operations: ["CREATE"] });
    * ```
@@ -522,12 +524,8 @@ export class Operator {
 
   async #start(): Promise<void> {
     const { logger, probes, config } = this.#settings;
-    if (this.#controllers.size === 0 && this.#admissions.length === 0) {
-      throw new Error(
-        "Cannot start an operator: it has no controller, so register one first",
-      );
-    }
-    checkControllerNames([...this.#controllers.keys()], config);
+    const admits = this.#admissions.length > 0;
+    checkControllerNames([...this.#controllers.keys()], config, admits);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && host().servesProbes;
@@ -538,7 +536,7 @@ export class Operator {
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
-    if (this.#admissions.length > 0) {
+    if (admits) {
       this.#webhooks = await abortable(this.#loadWebhooks(), signal);
       await this.#webhooks.open();
     }

@@ -94,11 +94,10 @@ export const manifestsCommand: Command = {
     const text = assumptions(input).map((note) => `${note}\n`).join("") +
       seen;
     if (output === undefined) {
-      const { namespace, definitions, rbac, deployment } = operatorManifests(
-        input,
-      );
+      const { namespace, definitions, rbac, webhooks, deployment } =
+        operatorManifests(input);
       return await printManifests(terminal, {
-        objects: [namespace, ...definitions, ...rbac, deployment],
+        objects: [namespace, ...definitions, ...rbac, ...webhooks, deployment],
         notes: text,
         definitions,
       });

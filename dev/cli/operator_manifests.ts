@@ -20,6 +20,7 @@ import {
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
+import { webhookManifests } from "./webhook_manifests.ts";
 
 /** Built-in kinds of a list of names such as `ConfigMap`. */
 export async function managedKinds(
@@ -59,6 +60,11 @@ export interface OperatorManifests {
   readonly definitions: readonly CrdManifest[];
   /** Service account, roles and bindings. */
   readonly rbac: readonly RbacManifest[];
+  /**
+   * Services and configurations of the webhooks, and what keeps a replica there
+   * during a drain; empty without admission.
+   */
+  readonly webhooks: readonly unknown[];
   readonly deployment: unknown;
 }
 
@@ -87,6 +93,7 @@ export function operatorManifests(
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
+    webhooks: webhookManifests({ name, namespace, operators }),
     deployment: operatorDeployment({ name, namespace, image, operators }),
   };
 }
