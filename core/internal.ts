@@ -69,6 +69,10 @@ export {
 } from "./client/transport/chunk_queue.ts";
 export { openHttpTransport } from "./client/transport/open_transport.ts";
 export type { HttpTransport } from "./client/transport/transport.ts";
+export { conversionHandler } from "./conversion/conversion_review.ts";
+export { convertObject, KEPT_ANNOTATION } from "./conversion/convert_object.ts";
+export { failureOf } from "./conversion/unconverted.ts";
+export { migrateStorage } from "./conversion/migrate_storage.ts";
 export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,

@@ -21,8 +21,12 @@
  */
 
 export * from "./testing/check_options.ts";
+export { checkConversion } from "./testing/conversion_check.ts";
+export type { ConversionReport } from "./testing/conversion_check.ts";
 export { kindFromCrd } from "./testing/kind_from_crd.ts";
 export type { PolicyRule } from "@coracle/operator/kinds";
 export * from "./testing/operator_check.ts";
+export { checkRules } from "./testing/rule_check.ts";
+export type { CheckedRule } from "./testing/rule_check.ts";
 export * from "./testing/test_cluster.ts";
 export { VirtualClock } from "./testing/virtual_clock.ts";

@@ -2,13 +2,22 @@ import { isIP } from "node:net";
 import { ApiError } from "../api/api_error.ts";
 import { builtIn, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import { keyText } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import { openHttpTransport } from "../client/transport/open_transport.ts";
-import type {
-  WebhookClientConfig,
-  WebhookHost,
-  WebhookRoute,
+import {
+  parseReview,
+  type WebhookClientConfig,
+  type WebhookHost,
+  type WebhookRoute,
 } from "../client/webhook_host.ts";
+import { conversionHandler } from "../conversion/conversion_review.ts";
+import type { FailedConversion } from "../conversion/convert_object.ts";
+import {
+  CONVERT_PATH,
+  registerConversion,
+} from "../conversion/register_conversion.ts";
+import type { DefinedKind } from "../crd/kind_definition.ts";
 import { deadline, systemClock, type Timer } from "../clock.ts";
 import type { Admission } from "./admission_options.ts";
 import { type AdmissionDeps, admissionRoute } from "./admission_webhook.ts";
@@ -68,6 +77,8 @@ export interface WebhooksDeps extends Omit<AdmissionDeps, "checksDefaults"> {
 
 /** Interval of checks of certificates and registration, in milliseconds. */
 const CHECK_INTERVAL_MS = 60_000;
+/** Maximum number of failed conversions that are remembered. */
+const MOST_LOGGED = 1_000;
 /** First pause after a failed check, doubled each time, in milliseconds. */
 const FIRST_PAUSE_MS = 1_000;
 /** Time limit for the listener to answer its own check, in milliseconds. */
@@ -108,6 +119,9 @@ export class Webhooks {
   readonly #routes: Map<string, WebhookRoute> = new Map();
   readonly #admissions: (PlacedAdmission & { readonly number: number })[] = [];
   readonly #endpoint: Endpoint;
+  #converted: readonly DefinedKind[] = [];
+  /** Failed conversions that were logged. */
+  readonly #logged: Set<string> = new Set();
   readonly #checksDefaults: boolean;
   #account: string | undefined;
   #isOpen = false;
@@ -154,6 +168,49 @@ export class Webhooks {
         admissionRoute(admission, handler, deps),
       );
     }
+  }
+
+  /** Adds the conversion between the versions of kinds. */
+  convert(kinds: readonly DefinedKind[]): void {
+    if (kinds.length === 0) return;
+    this.#converted = kinds;
+    const convert = conversionHandler(kinds, {
+      failed: ({ object: { metadata }, from, to, reason }) =>
+        this.#unconverted(keyText(metadata), { from, to, reason }),
+    });
+    this.#routes.set(
+      CONVERT_PATH,
+      (body, { signal }) => convert(parseReview(body), signal),
+    );
+  }
+
+  /** Place where API servers call the operator for conversions. */
+  get conversion(): WebhookClientConfig {
+    return this.#endpoint.clientConfig(CONVERT_PATH);
+  }
+
+  /** Writes into the definitions that exist who converts their objects. */
+  async registerConversions(): Promise<void> {
+    const { client, signal } = this.#deps;
+    for (const kind of this.#converted) {
+      await registerConversion(client, kind, {
+        clientConfig: this.conversion,
+        fieldManager: FIELD_MANAGER,
+        signal,
+      });
+    }
+  }
+
+  /** Logs an object that cannot be converted; it may come with each list. */
+  #unconverted(
+    object: string,
+    failure: Pick<FailedConversion, "from" | "to" | "reason">,
+  ): void {
+    const text = `${object} ${failure.from} ${failure.to} ${failure.reason}`;
+    if (this.#logged.has(text)) return;
+    if (this.#logged.size >= MOST_LOGGED) this.#logged.clear();
+    this.#logged.add(text);
+    this.#deps.log.warn("Cannot convert an object", { object, ...failure });
   }
 
   /** Begins to serve. */
@@ -261,6 +318,7 @@ export class Webhooks {
     await this.#endpoint.check();
     this.#account ??= await this.#ownAccount();
     for (const handler of HANDLERS) await this.#apply(handler);
+    await this.registerConversions();
     if (!this.#isRegistered) {
       this.#deps.log.info("Registered webhooks", {
         configuration: this.#endpoint.name,

@@ -1,4 +1,5 @@
-import type { CrdManifest } from "./crd_object.ts";
+import type { WebhookClientConfig } from "../client/webhook_host.ts";
+import { crdConversion, type CrdManifest } from "./crd_object.ts";
 import { typeText } from "../api/options.ts";
 import { type DefinedKind, isDefinedKind } from "./kind_definition.ts";
 
@@ -7,6 +8,9 @@ import { type DefinedKind, isDefinedKind } from "./kind_definition.ts";
  * sent to a server or written as YAML.
  *
  * @param kind Kind that {@linkcode defineKind} returned.
+ * @param options.conversion Place where an API server calls the operator, to
+ * convert between versions with functions. Without it a server refuses the
+ * definition of such a kind, whose objects it would store unconverted.
  * @throws {TypeError} If `defineKind` did not return the kind.
  *
  * @example Write it to a file
@@ -24,7 +28,12 @@ import { type DefinedKind, isDefinedKind } from "./kind_definition.ts";
  * if (!json.includes("lamps.sample.coracle.dev")) throw new Error("No name");
  * ```
  */
-export function crdManifest(kind: DefinedKind): CrdManifest {
+export function crdManifest(
+  kind: DefinedKind,
+  { conversion }: {
+    readonly conversion?: WebhookClientConfig | undefined;
+  } = {},
+): CrdManifest {
   if (!isDefinedKind(kind)) {
     throw new TypeError(
       `Cannot write a CustomResourceDefinition: only a kind of defineKind() or kindFromCrd() has one: received ${
@@ -54,6 +63,7 @@ export function crdManifest(kind: DefinedKind): CrdManifest {
         ...(isEmpty(kind.categories) ? {} : { categories: kind.categories }),
       },
       versions: kind.versions,
+      ...(kind.conversion && { conversion: crdConversion(conversion) }),
     },
   };
 }

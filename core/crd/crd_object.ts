@@ -1,5 +1,6 @@
 import { builtIn, type ResolvedKind, type Scope } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import type { WebhookClientConfig } from "../client/webhook_host.ts";
 import type { CrdVersion } from "./kind_definition.ts";
 
 /** CustomResourceDefinition, as it is written to a server or a file. */
@@ -37,6 +38,34 @@ export interface CrdManifest {
     };
     /** Versions of the kind. */
     readonly versions: readonly CrdVersion[];
+    /** Conversion between the versions; absent if all have the same content. */
+    readonly conversion?: CrdConversion | undefined;
+  };
+}
+
+/** Conversion of a CustomResourceDefinition by a webhook. */
+export interface CrdConversion {
+  /** Strategy: always `Webhook`. */
+  readonly strategy: "Webhook";
+  /** Webhook that converts the objects. */
+  readonly webhook: {
+    /** Place where an API server calls it. */
+    readonly clientConfig?: WebhookClientConfig | undefined;
+    /** Versions of ConversionReview that it answers. */
+    readonly conversionReviewVersions: readonly string[];
+  };
+}
+
+/** Conversion by a webhook in a CustomResourceDefinition. */
+export function crdConversion(
+  clientConfig: WebhookClientConfig | undefined,
+): CrdConversion {
+  return {
+    strategy: "Webhook",
+    webhook: {
+      ...clientConfig !== undefined && { clientConfig },
+      conversionReviewVersions: ["v1"],
+    },
   };
 }
 

@@ -1,17 +1,21 @@
 import type { WrittenAs } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type {
+  ConversionStep,
   CrdVersion,
   DefinedKind,
   DefinedObject,
   KindDefinition,
   KindVersion,
+  OtherVersion,
+  OtherVersions,
   PrinterColumn,
   ScaleFields,
-  ValidationRule,
 } from "./kind_definition.ts";
 import { kindNames } from "./kind_names.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
+import { checkedRules } from "./rule_checks.ts";
+import type { StandardSchema } from "./standard_schema.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
 /** Field path in selectable fields and the scale subresource. */
@@ -38,20 +42,6 @@ const SCALE_RULES: OptionRules<ScaleFields> = {
   statusReplicasPath: { type: "string", check: checkPath },
   labelSelectorPath: { type: "string?", check: checkPath },
 };
-const RULE_RULES: OptionRules<ValidationRule> = {
-  rule: "name",
-  message: "string?",
-  messageExpression: "string?",
-  reason: [
-    "FieldValueInvalid",
-    "FieldValueForbidden",
-    "FieldValueRequired",
-    "FieldValueDuplicate",
-    undefined,
-  ],
-  fieldPath: "string?",
-  optionalOldSelf: "boolean?",
-};
 
 /** Option table of {@linkcode KindVersion}; `partSchema` checks the schemas. */
 const VERSION_RULES: OptionRules<KindVersion> = {
@@ -65,7 +55,7 @@ const VERSION_RULES: OptionRules<KindVersion> = {
       paths.forEach((path) => checkPath(path, subject, name)),
   },
   scale: { type: "object?", options: SCALE_RULES },
-  validations: { type: "array?", options: RULE_RULES },
+  rules: "array?",
   served: "boolean?",
   deprecated: {
     type: "any?",
@@ -73,6 +63,14 @@ const VERSION_RULES: OptionRules<KindVersion> = {
       typeof value === "string" ||
       checkOption(value, "boolean", { name, subject }),
   },
+};
+
+/** Option table of {@linkcode OtherVersion}. */
+const OTHER_VERSION_RULES: OptionRules<OtherVersion> = {
+  ...VERSION_RULES,
+  name: "name",
+  up: "function?",
+  down: "function?",
 };
 
 /** Option table of {@linkcode KindDefinition}; `kindNames` checks more. */
@@ -87,7 +85,7 @@ const KIND_RULES: OptionRules<KindDefinition> = {
   shortNames: "strings?",
   categories: "strings?",
   scope: ["Namespaced", "Cluster", undefined],
-  versions: "object?",
+  versions: "array?",
   storageVersion: "string?",
   labels: "object?",
   annotations: "object?",
@@ -123,12 +121,25 @@ const KIND_RULES: OptionRules<KindDefinition> = {
  * });
  * ```
  */
-export function defineKind<const D extends KindDefinition>(definition: D):
+export function defineKind<
+  const D extends Omit<KindDefinition, "versions">,
+  const Specs extends readonly StandardSchema[],
+  Spec extends StandardSchema,
+>(
+  definition: D & {
+    readonly spec: Spec;
+    readonly versions?: OtherVersions<Specs, Spec> | undefined;
+  },
+):
   & DefinedKind<DefinedObject<D>>
   & WrittenAs<DefinedObject<D, "input">> {
   checkOption(definition, "object", { name: "definition", subject: "a kind" });
   const { group, version, kind, scope = "Namespaced" } = definition;
-  checkOptions(definition, KIND_RULES, `the kind ${String(kind)}`);
+  checkOptions(
+    definition as KindDefinition,
+    KIND_RULES,
+    `the kind ${String(kind)}`,
+  );
   const names = kindNames(definition);
   return Object.freeze({
     group,
@@ -138,7 +149,9 @@ export function defineKind<const D extends KindDefinition>(definition: D):
     ...names,
     labels: Object.freeze({ ...definition.labels }),
     annotations: Object.freeze({ ...definition.annotations }),
-    versions: versionsOf(definition),
+    versions: versionsOf(definition as KindDefinition),
+    rules: rulesOf(definition as KindDefinition),
+    conversion: conversionOf(definition as KindDefinition),
     specSchema: definition.spec,
     statusSchema: definition.status,
   });
@@ -146,29 +159,65 @@ export function defineKind<const D extends KindDefinition>(definition: D):
 
 /** Versions of a definition: the version of the program, then the others. */
 function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
-  const { kind, version, versions = {} } = definition;
+  const { kind, version, versions = [] } = definition;
   const storage = definition.storageVersion ?? version;
-  if (Object.hasOwn(versions, version)) {
+  for (const other of versions) {
+    checkOptions(
+      other,
+      OTHER_VERSION_RULES,
+      `the kind ${kind}, version ${other?.name}`,
+    );
+    kindNames({ ...definition, version: other.name });
+  }
+  const names = [version, ...versions.map(({ name }) => name)];
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) {
     throw new TypeError(
-      `Cannot define the kind ${kind}: 'versions' are those besides '${version}': received "${version}" again`,
+      `Cannot define the kind ${kind}: 'versions' are those besides '${version}', each once: received "${twice}" again`,
     );
   }
-  const all: [string, KindVersion][] = [
-    [version, definition],
-    ...Object.entries(versions),
-  ];
-  if (!all.some(([name]) => name === storage)) {
+  if (!names.includes(storage)) {
     throw new TypeError(
       `Cannot define the kind ${kind}: 'storageVersion' must be one of its versions: received "${storage}"`,
     );
   }
-  return Object.freeze(all.map(([name, one]) => {
-    if (one !== definition) {
-      checkOptions(one, VERSION_RULES, `the kind ${kind}, version ${name}`);
-      kindNames({ ...definition, version: name });
+  return Object.freeze([
+    crdVersion(version, definition, { kind, storage: version === storage }),
+    ...versions.map((other) =>
+      crdVersion(other.name, other, { kind, storage: other.name === storage })
+    ),
+  ]);
+}
+
+function rulesOf(definition: KindDefinition): DefinedKind["rules"] {
+  const { version, versions = [] } = definition;
+  const all = [{ name: version, rules: definition.rules }, ...versions];
+  return Object.freeze(
+    Object.fromEntries(all.map(({ name, rules = [] }) => [name, rules])),
+  );
+}
+
+/** Conversion between the versions; undefined if no version has functions. */
+function conversionOf(
+  { kind, version, versions = [] }: KindDefinition,
+): DefinedKind["conversion"] {
+  const steps = versions.map(({ name, up, down }) => {
+    if (up === undefined && down === undefined) return undefined;
+    if (up !== undefined && down !== undefined) {
+      return Object.freeze({ up, down }) as ConversionStep;
     }
-    return crdVersion(name, one, { kind, storage: name === storage });
-  }));
+    throw new TypeError(
+      `Cannot define the kind ${kind}, version ${name}: 'up' and 'down' belong together, since objects are read and written in both versions: received only '${
+        up === undefined ? "down" : "up"
+      }'`,
+    );
+  });
+  if (steps.every((step) => step === undefined)) return undefined;
+  const names = [...versions.map(({ name }) => name), version];
+  return Object.freeze({
+    versions: Object.freeze(names),
+    steps: Object.freeze(steps),
+  });
 }
 
 interface CrdVersionContext {
@@ -214,8 +263,8 @@ function crdVersion(
 
 function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
   const spec = partSchema(version, "spec", subject);
-  const { description, validations, status } = version;
-  return {
+  const { description, rules = [], status } = version;
+  const schema: OpenApiSchema = {
     type: "object",
     ...description !== undefined && { description },
     properties: {
@@ -227,8 +276,11 @@ function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
         { status: partSchema(version, "status", subject) },
     },
     ...spec.default === undefined && { required: ["spec"] },
-    ...validations?.length && { "x-kubernetes-validations": validations },
   };
+  const sent = checkedRules(rules, schema, subject);
+  return sent.length === 0
+    ? schema
+    : { ...schema, "x-kubernetes-validations": sent };
 }
 
 function partSchema(

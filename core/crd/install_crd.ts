@@ -4,6 +4,7 @@ import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { Client } from "../client/client.ts";
+import type { WebhookClientConfig } from "../client/webhook_host.ts";
 import type { WatchEvent } from "../client/watch_events.ts";
 import { type Clock, deadline, sleep, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -23,6 +24,7 @@ const RULES: OptionRules<NonNullable<Parameters<typeof installCrd>[2]>> = {
   fieldManager: "manager?",
   clock: "clock?",
   logger: "logger?",
+  conversion: "object?",
 };
 
 /** Pause between reads in milliseconds, for watches that end immediately. */
@@ -50,7 +52,7 @@ interface Wait {
  * @param options The time limit and the field manager.
  * @throws {TypeError | RangeError} If an option is unknown or not valid.
  * @throws {TypeError} If the definition on the server has another scope, which
- * cannot change.
+ * cannot change, or a kind with conversions has no `conversion`.
  * @throws {ApiError} If the server refuses the definition.
  * @throws {Error} If the names are taken, the time limit is exceeded, or the
  * signal aborts.
@@ -78,11 +80,23 @@ export async function installCrd(
     readonly clock?: Clock | undefined;
     /** Logger of a warning about the fields that are taken over. */
     readonly logger?: Logger | undefined;
+    /**
+     * Place where the API server calls the operator, to convert between versions
+     * with functions; required for such kinds.
+     */
+    readonly conversion?: WebhookClientConfig | undefined;
   } = {},
 ): Promise<void> {
   checkOption(client, "object", { name: "client", subject: "installCrd()" });
   checkOptions(options, RULES, "installCrd()");
-  await applyCrd(client, crdManifest(kind), options);
+  const { conversion } = options;
+  const manifest = crdManifest(kind, { conversion });
+  if (manifest.spec.conversion !== undefined && conversion === undefined) {
+    throw new TypeError(
+      `Cannot install ${manifest.metadata.name}: its versions are converted by functions, so the API server must know where to call them`,
+    );
+  }
+  await applyCrd(client, manifest, options);
 }
 
 /**

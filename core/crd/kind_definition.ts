@@ -1,5 +1,5 @@
 import type { ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
+import type { KubernetesObject, ObjectMeta } from "../api/object.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import type { StandardSchema, Stored } from "./standard_schema.ts";
 
@@ -14,6 +14,32 @@ export interface CustomResource<Spec, Status> extends KubernetesObject {
   spec: Spec;
   /** Observed state, written by the operator. */
   status?: Status | undefined;
+}
+
+/** Rule in CEL, as an item of `x-kubernetes-validations`. */
+export interface ValidationRule {
+  /** CEL expression on `self` and, on updates, `oldSelf`; must be true. */
+  readonly rule: string;
+  /** Message for the user if the rule does not hold. */
+  readonly message?: string | undefined;
+  /** CEL expression that returns the message. */
+  readonly messageExpression?: string | undefined;
+  /** Reason of the violation; `FieldValueInvalid` if absent. */
+  readonly reason?:
+    | "FieldValueInvalid"
+    | "FieldValueForbidden"
+    | "FieldValueRequired"
+    | "FieldValueDuplicate"
+    | undefined;
+  /** Path of the field that violates the rule, such as `.spec.min`. */
+  readonly fieldPath?: string | undefined;
+  /** Whether the rule applies on creation too, with optional `oldSelf`. */
+  readonly optionalOldSelf?: boolean | undefined;
+  /**
+   * The same rule in JavaScript, which is not sent to a server; only in `rules`
+   * of a definition.
+   */
+  readonly twin?: ((self: never, oldSelf: never) => boolean) | undefined;
 }
 
 /** Options of one version of a kind. */
@@ -75,32 +101,12 @@ export interface KindVersion {
     readonly labelSelectorPath?: string | undefined;
   } | undefined;
   /**
-   * CEL validation rules for the whole object; those of a single field are set by
-   * its `.meta()`.
+   * Rules in CEL for the whole object, as `rule` and `immutable` return them;
+   * those of a single field are set by its `.meta()`.
    *
    * @default {[]}
    */
-  readonly validations?:
-    | readonly {
-      /** CEL expression on `self` and, on updates, `oldSelf`; must be true. */
-      readonly rule: string;
-      /** Message for the user if the rule does not hold. */
-      readonly message?: string | undefined;
-      /** CEL expression that returns the message. */
-      readonly messageExpression?: string | undefined;
-      /** Reason of the violation; `FieldValueInvalid` if absent. */
-      readonly reason?:
-        | "FieldValueInvalid"
-        | "FieldValueForbidden"
-        | "FieldValueRequired"
-        | "FieldValueDuplicate"
-        | undefined;
-      /** Path of the field that violates the rule, such as `.min`. */
-      readonly fieldPath?: string | undefined;
-      /** Whether the rule applies on creation too, with optional `oldSelf`. */
-      readonly optionalOldSelf?: boolean | undefined;
-    }[]
-    | undefined;
+  readonly rules?: readonly ValidationRule[] | undefined;
   /**
    * Whether the server serves the version.
    *
@@ -115,6 +121,110 @@ export interface KindVersion {
    */
   readonly deprecated?: boolean | string | undefined;
 }
+
+/**
+ * Object of one version, as a conversion takes it: frozen.
+ *
+ * @typeParam Spec The type of the desired state in this version.
+ */
+export interface ConversionInput<Spec> {
+  /** Kind, the same in all versions. */
+  readonly kind: string;
+  /** Metadata; labels and annotations are present, and may be empty. */
+  readonly metadata: Readonly<ObjectMeta> & {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
+  /** Desired state. */
+  readonly spec: Spec;
+  /** Observed state, as this version has it; absent before the first write. */
+  // deno-lint-ignore no-explicit-any -- its schema is not inferred
+  readonly status?: any;
+}
+
+/**
+ * Object of the neighbouring version, as a conversion returns it.
+ *
+ * @typeParam Spec The type of the desired state in the other version.
+ */
+export interface ConversionResult<Spec> {
+  /**
+   * Labels and annotations; those that are left out stay. Nothing else of the
+   * metadata can change.
+   */
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  } | undefined;
+  /** Desired state, complete: an API server fills in no defaults after it. */
+  readonly spec: Spec;
+  /** Observed state. Without this field it stays as it is. */
+  readonly status?: unknown;
+}
+
+/** Functions between a version and the next one. */
+export interface ConversionStep {
+  /** Function that converts an object to the next version. */
+  readonly up: (object: never) => unknown;
+  /** Function that converts an object of the next version back. */
+  readonly down: (object: never) => unknown;
+}
+
+/**
+ * Another version of a kind, with the functions that convert its objects to the
+ * next version and back. Both are pure: they neither wait nor change what they
+ * get. A version without them has the same content as the next.
+ *
+ * @typeParam Spec Schema of the spec of this version.
+ * @typeParam NextSpec Schema of the spec of the next version.
+ */
+export interface OtherVersion<
+  Spec extends StandardSchema = StandardSchema,
+  NextSpec extends StandardSchema = StandardSchema,
+> extends KindVersion {
+  /** Name of the version, such as `v1beta1`. */
+  readonly name: string;
+  readonly spec: Spec;
+  /** Converts an object of this version to the next one in the list. */
+  readonly up?:
+    | ((
+      object: ConversionInput<Stored<Spec>>,
+    ) => ConversionResult<Stored<NextSpec>>)
+    | undefined;
+  /** Converts an object of the next version to this one. */
+  readonly down?:
+    | ((
+      object: ConversionInput<Stored<NextSpec>>,
+    ) => ConversionResult<Stored<Spec>>)
+    | undefined;
+}
+
+/** Schemas of the versions after those of a list. */
+export type NextSchemas<List extends readonly unknown[], Last> = List extends
+  readonly [unknown, ...infer Rest] ? readonly [...Rest, Last]
+  : readonly Last[];
+
+/** Schema at an index of a list. */
+export type SchemaAt<List, Index, Otherwise> = Index extends keyof List
+  ? List[Index] extends StandardSchema ? List[Index] : Otherwise
+  : Otherwise;
+
+/**
+ * Versions of a kind besides the one that the program uses, with the types of
+ * their schemas and of their neighbours.
+ *
+ * @typeParam Specs Schemas of their specs.
+ * @typeParam Spec Schema of the spec of the kind.
+ */
+export type OtherVersions<
+  Specs extends readonly StandardSchema[],
+  Spec extends StandardSchema,
+> = {
+  readonly [Index in keyof Specs]: OtherVersion<
+    Specs[Index],
+    SchemaAt<NextSchemas<Specs, Spec>, Index, Spec>
+  >;
+};
 
 /** Version of a kind in a CustomResourceDefinition. */
 export interface CrdVersion {
@@ -148,9 +258,6 @@ export interface CrdVersion {
 export type PrinterColumn = NonNullable<KindVersion["printerColumns"]>[number];
 
 export type ScaleFields = NonNullable<KindVersion["scale"]>;
-
-/** CEL rule, as an item of `x-kubernetes-validations`. */
-export type ValidationRule = NonNullable<KindVersion["validations"]>[number];
 
 /**
  * Definition of a custom kind: its names, and the schemas of the version that the
@@ -191,11 +298,12 @@ export interface KindDefinition extends KindVersion {
    */
   readonly scope?: "Namespaced" | "Cluster" | undefined;
   /**
-   * Further versions of the same objects, by name.
+   * Other versions of the same objects, the oldest first, each with the functions
+   * that convert to and from the next; the last one to and from `version`.
    *
-   * @default {{}}
+   * @default {[]}
    */
-  readonly versions?: Readonly<Record<string, KindVersion>> | undefined;
+  readonly versions?: readonly OtherVersion[] | undefined;
   /** Version in which objects are stored. Defaults to `version`. */
   readonly storageVersion?: string | undefined;
   /**
@@ -220,7 +328,7 @@ export interface KindDefinition extends KindVersion {
  * optional, or read.
  */
 export type DefinedObject<
-  D extends KindDefinition,
+  D extends Pick<KindDefinition, "spec" | "status">,
   Side extends "input" | "output" = "output",
 > =
   // A mapped type, unlike a name, shows the fields in editors and errors.
@@ -248,6 +356,17 @@ export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   readonly annotations: Readonly<Record<string, string>>;
   /** All versions, as they are in the CustomResourceDefinition. */
   readonly versions: readonly CrdVersion[];
+  /** Rules for the whole object by version, with their twins. */
+  readonly rules?:
+    | Readonly<Record<string, readonly ValidationRule[]>>
+    | undefined;
+  /** Conversion between the versions; absent if all have the same content. */
+  readonly conversion?: {
+    /** Names of all versions, the oldest first. */
+    readonly versions: readonly string[];
+    /** Functions from each version to the next; undefined if they are alike. */
+    readonly steps: readonly (ConversionStep | undefined)[];
+  } | undefined;
   /** Schema of the spec, as passed to `defineKind`. */
   readonly specSchema: StandardSchema;
   /** Schema of the status, as passed to `defineKind`. */

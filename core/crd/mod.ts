@@ -50,15 +50,31 @@
 
 export { checkStatus } from "./check_status.ts";
 export { crdManifest } from "./crd_manifest.ts";
-export type { CrdManifest } from "./crd_object.ts";
+export type { CrdConversion, CrdManifest } from "./crd_object.ts";
 export { defineKind } from "./define_kind.ts";
 export { installCrd } from "./install_crd.ts";
 export type {
+  ConversionInput,
+  ConversionResult,
+  ConversionStep,
   CrdVersion,
   CustomResource,
   DefinedKind,
   DefinedObject,
   KindDefinition,
   KindVersion,
+  OtherVersion,
+  OtherVersions,
+  ValidationRule,
 } from "./kind_definition.ts";
+export {
+  type AdmissionPolicy,
+  mutatingPolicy,
+  type MutatingPolicyOptions,
+  type PolicyOperation,
+  type PolicyOptions,
+  validatingPolicy,
+  type ValidatingPolicyOptions,
+} from "./policies.ts";
+export { immutable, rule } from "./rules.ts";
 export * from "./standard_schema.ts";

@@ -44,7 +44,7 @@ import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
 import { type Namespaces, namespaceSet } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
-import { isDefinedKind } from "../crd/kind_definition.ts";
+import { type DefinedKind, isDefinedKind } from "../crd/kind_definition.ts";
 import {
   admissionReader,
   checkSameKind,
@@ -254,8 +254,10 @@ export class Operator {
   /** Options of the operator that its deployment depends on, for tools. */
   get settings(): OperatorHandle["settings"] {
     const { webhooks, ...settings } = this.#settings;
-    // Without admission nothing is served.
-    return this.#admissions.length > 0 ? { ...settings, webhooks } : settings;
+    // Without admission and conversion nothing is served.
+    const serves = this.#admissions.length > 0 ||
+      webhooks !== undefined && this.#convertedKinds().length > 0;
+    return serves ? { ...settings, webhooks } : settings;
   }
 
   /** Port of the probes; undefined while they are not served. */
@@ -380,7 +382,10 @@ export class Operator {
     await webhooks.remove();
   }
 
-  /** Unregisters a controller; its runs may end within the grace period. */
+  /**
+   * Unregisters a controller, and waits until it has stopped: its runs may end
+   * within the grace period. A name that no controller has is ignored.
+   */
   async unregister(name: string): Promise<void> {
     const controller = this.#controllers.get(name);
     if (controller === undefined) return;
@@ -536,9 +541,14 @@ export class Operator {
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
-    if (admits) {
+    const converted = this.#settings.webhooks === undefined
+      ? []
+      : this.#convertedKinds();
+    if (admits || converted.length > 0) {
       this.#webhooks = await abortable(this.#loadWebhooks(), signal);
+      this.#webhooks.convert(converted);
       await this.#webhooks.open();
+      await this.#prepareConversions(converted, this.#webhooks);
     }
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
@@ -555,11 +565,43 @@ export class Operator {
     host().operators?.started?.(this);
   }
 
+  /** Kinds whose versions this operator converts. */
+  #convertedKinds(): readonly DefinedKind[] {
+    const kinds = [...this.#controllers.values()]
+      .flatMap(({ watchedKinds }) => watchedKinds);
+    return [...new Set(kinds)].filter((kind) =>
+      isDefinedKind(kind) && kind.conversion !== undefined
+    ) as DefinedKind[];
+  }
+
+  /**
+   * Registers conversions before informers list: objects that are stored in another
+   * version cannot be read without them.
+   */
+  async #prepareConversions(
+    kinds: readonly DefinedKind[],
+    webhooks: Webhooks,
+  ): Promise<void> {
+    const { clock, logger } = this.#settings;
+    const { conversion } = webhooks;
+    if (kinds.length > 0 && host().operators !== undefined) {
+      // A tool installs the other kinds, and leaves these to who converts them.
+      const client = this.#client as Client;
+      await installCrds(client, kinds, { clock, logger, conversion });
+    }
+    await webhooks.registerConversions().catch((error: unknown) =>
+      logger.warn("Cannot register the conversions yet, which is tried again", {
+        error,
+      })
+    );
+  }
+
   /** Creates the webhooks of the admissions; loads their modules. */
   async #loadWebhooks(): Promise<Webhooks> {
     const { webhooks: place, logger, namespaces, metrics, clock } =
       this.#settings;
-    const [first] = this.#admissions;
+    const first = this.#admissions[0]?.admission.kind ??
+      this.#convertedKinds()[0];
     if (place === undefined || first === undefined) {
       throw new TypeError(
         `Cannot serve webhooks: ${
@@ -579,7 +621,7 @@ export class Operator {
       metrics,
       signal: this.#ending.signal,
       isDeveloped: host().operators !== undefined,
-      fallbackName: `${first.admission.kind.kind.toLowerCase()}${suffix}`,
+      fallbackName: `${first.kind.toLowerCase()}${suffix}`,
       reader: admissionReader(() => this.#controllers.values(), client),
     });
     for (const { admission, controller: name } of this.#admissions) {
@@ -630,6 +672,7 @@ export class Operator {
       deps,
       controllers: this.#controllers,
       client: this.#client as Client,
+      conversion: this.#webhooks?.conversion,
       signal,
     });
   }

@@ -6,6 +6,7 @@ import { devCommand } from "./dev_command.ts";
 import { envtestCommand } from "./envtest_command.ts";
 import { kindsCommand } from "./kinds_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
+import { migrateCommand } from "./migrate_command.ts";
 import { uiCommand } from "./ui_command.ts";
 import { whyCommand } from "./why_command.ts";
 
@@ -15,6 +16,7 @@ export const COMMANDS: readonly Command[] = [
   crdCommand,
   kindsCommand,
   manifestsCommand,
+  migrateCommand,
   apiserverCommand,
   envtestCommand,
   checkCommand,

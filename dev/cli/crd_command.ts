@@ -2,7 +2,14 @@ import type { CrdManifest } from "@coracle/operator/crd";
 import type { Command } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
+import {
+  type ConversionFindings,
+  convertedBy,
+  sayConversions,
+  serviceOf,
+} from "./conversions.ts";
 import { printManifests } from "./manifest_output.ts";
+import { type ExportedPolicy, policyObjects, sayPolicies } from "./policies.ts";
 import { textOf } from "./serving.ts";
 
 export const crdCommand: Command = {
@@ -12,23 +19,37 @@ export const crdCommand: Command = {
   summary: "print the CustomResourceDefinitions of the kinds in files",
   description:
     "Prints, as YAML, the CustomResourceDefinitions of the kinds that the files\n" +
-    "export or register with an Operator. The operators in them do not run.",
-  flags: EXPORT_FLAG,
+    "export or register with an Operator, and the admission policies that they\n" +
+    "export. The operators in them do not run.\n" +
+    "Conversions between versions are tried with generated objects, and refused\n" +
+    "if one of them loses or breaks an object.",
+  flags: {
+    ...EXPORT_FLAG,
+    "service NAMESPACE/NAME":
+      "Service of the operator that converts between versions",
+  },
   async run({ flags, operands, terminal }) {
+    const service = serviceOf(textOf(flags, "service"));
+    const conversions: ConversionFindings[] = [];
+    const policies: ExportedPolicy[] = [];
     const manifests = new Map<string, CrdManifest>();
     for (const file of new Set(operands)) {
       const found = await describeFile(file, {
         export: textOf(flags, "export"),
         operators: false,
       });
+      conversions.push(...found.conversions);
+      policies.push(...found.policies);
       for (const manifest of found.definitions) {
         manifests.set(manifest.metadata.name, manifest);
       }
     }
-    const definitions = [...manifests.values()];
-    return await printManifests(terminal, {
-      objects: definitions,
+    const definitions = convertedBy(service, [...manifests.values()]);
+    const refused = await printManifests(terminal, {
+      objects: [...definitions, ...policyObjects(policies)],
       definitions,
     });
+    sayPolicies(terminal, policies);
+    return Math.max(refused, sayConversions(terminal, conversions));
   },
 };

@@ -158,6 +158,8 @@ async function runOperators(
         for (const kind of new Set<Kind>(kinds)) {
           if (!isDefinedKind(kind)) continue;
           await warnOfStored(client, kind, terminal);
+          // With functions, the operator installs it, since it converts.
+          if (kind.conversion !== undefined) continue;
           await installCrd(client, kind, { logger });
         }
         for (const { kind: { group, version, kind } } of operator.controllers) {

@@ -50,7 +50,7 @@ export function helmChart(
 ): readonly ManifestFile[] {
   const { name, operators } = input;
   const place = { name: NAME, namespace: NAMESPACE };
-  const { definitions, rbac, webhooks } = operatorManifests({
+  const { definitions, rbac, userRoles, webhooks } = operatorManifests({
     ...input,
     ...place,
   });
@@ -89,7 +89,7 @@ export function helmChart(
         },
       },
     ),
-    "rbac.yaml": render(".Values.rbac.create", ...bound) +
+    "rbac.yaml": render(".Values.rbac.create", ...bound, ...userRoles) +
       raw(EXTRA_RULES),
     "deployment.yaml": onlyOne(input) +
       template(toYaml(deploymentOf(input)), name),

@@ -24,7 +24,7 @@ export function kustomization(
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
-    "rbac.yaml": found.rbac,
+    "rbac.yaml": [...found.rbac, ...found.userRoles],
     ...found.webhooks.length > 0 && { "webhooks.yaml": found.webhooks },
     "deployment.yaml": [found.deployment],
   };

@@ -8,6 +8,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { isLoopback } from "./operator_deployment.ts";
+import { convertedBy, sayConversions } from "./conversions.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
   furtherAccess,
@@ -73,13 +74,17 @@ export const manifestsCommand: Command = {
       });
       described.push(found);
     }
+    const conversions = described.flatMap(({ conversions }) => conversions);
     const records = listOf(flags, "recorded");
     const input: OperatorManifestInput = {
       name,
       namespace,
       image,
       operators: described.flatMap(({ operators }) => operators),
-      definitions: described.flatMap(({ definitions }) => definitions),
+      definitions: convertedBy(
+        { namespace, name },
+        described.flatMap(({ definitions }) => definitions),
+      ),
       managed: await managedKinds(listOf(flags, "manages")),
       recorded: recordedRequests(records),
     };
@@ -94,13 +99,22 @@ export const manifestsCommand: Command = {
     const text = assumptions(input).map((note) => `${note}\n`).join("") +
       seen;
     if (output === undefined) {
-      const { namespace, definitions, rbac, webhooks, deployment } =
-        operatorManifests(input);
-      return await printManifests(terminal, {
-        objects: [namespace, ...definitions, ...rbac, ...webhooks, deployment],
+      const found = operatorManifests(input);
+      const { namespace, definitions, rbac, userRoles, webhooks, deployment } =
+        found;
+      const refused = await printManifests(terminal, {
+        objects: [
+          namespace,
+          ...definitions,
+          ...rbac,
+          ...userRoles,
+          ...webhooks,
+          deployment,
+        ],
         notes: text,
         definitions,
       });
+      return Math.max(refused, sayConversions(terminal, conversions));
     }
     const toYaml = await yamlWriter();
     const files = output.format === "helm"
@@ -113,7 +127,8 @@ export const manifestsCommand: Command = {
         `Kept ${output.folder}/${path}, which you may have edited.\n`,
       );
     }
-    return await sayRefusals(terminal, input.definitions);
+    const refused = await sayRefusals(terminal, input.definitions);
+    return Math.max(refused, sayConversions(terminal, conversions));
   },
 };
 

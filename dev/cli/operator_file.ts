@@ -1,8 +1,14 @@
 import { type Kind, silentLogger } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
+import {
+  type CrdManifest,
+  crdManifest,
+  type DefinedKind,
+} from "@coracle/operator/crd";
 import { isDefinedKind } from "@coracle/operator/internal";
 import { UsageError } from "./command.ts";
+import { type ConversionFindings, findConversion } from "./conversions.ts";
+import { type ExportedPolicy, isPolicy } from "./policies.ts";
 import { runAsMain } from "./main_process.ts";
 import {
   describeOperators,
@@ -22,6 +28,10 @@ export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of the file's exported or registered kinds. */
   readonly definitions: readonly CrdManifest[];
+  /** Admission policies that the file exports. */
+  readonly policies: readonly ExportedPolicy[];
+  /** What the checks of their conversions have found. */
+  readonly conversions: readonly ConversionFindings[];
   /** What the file has instead of an operator, for error messages. */
   readonly received: string;
 }
@@ -38,9 +48,9 @@ export async function describeFile(
   options: DescribeOptions,
 ): Promise<FileDescription> {
   const found = await describeImported(file, options);
-  const { operators, definitions } = found;
+  const { operators, definitions, policies } = found;
   const isEmpty = operators.length === 0 &&
-    (options.operators || definitions.length === 0);
+    (options.operators || definitions.length + policies.length === 0);
   const description = isEmpty && await isGuarded(file)
     ? await runAsMain<FileDescription>({ file, task: "describe", options })
     : found;
@@ -75,17 +85,22 @@ export async function describeModule(
     { logger: silentLogger },
   );
   const definitions = new Map<string, CrdManifest>();
+  const kinds = new Set<DefinedKind>();
   const registered = operators.flatMap(({ controllers }) =>
     controllers.flatMap(kindsOf)
   );
   for (const kind of [...registered, ...Object.values(exports)]) {
     if (!isKind(kind) || !isDefinedKind(kind)) continue;
+    kinds.add(kind);
     const manifest = crdManifest(kind);
     definitions.set(manifest.metadata.name, manifest);
   }
   return {
     operators: await describeOperators(operators),
     definitions: [...definitions.values()],
+    policies: Object.values(exports).filter(isPolicy),
+    conversions: (await Promise.all(Array.from(kinds, findConversion)))
+      .filter((found) => found !== undefined),
     received,
   };
 }
@@ -105,9 +120,9 @@ function isKind(value: unknown): value is Kind {
 
 function requireDefinitions(
   file: string,
-  { operators, definitions, received }: FileDescription,
+  { operators, definitions, policies, received }: FileDescription,
 ): void {
-  if (definitions.length > 0) return;
+  if (definitions.length + policies.length > 0) return;
   const kinds = operators.flatMap(({ controllers }) =>
     controllers.flatMap(kindsOf)
   );

@@ -8,7 +8,10 @@ import {
   type RbacManifest,
   rbacManifests,
 } from "../testing/rbac.ts";
-import { operatorAccess } from "../testing/operator_access.ts";
+import {
+  CONVERSION_ACCESS,
+  operatorAccess,
+} from "../testing/operator_access.ts";
 import {
   ANY_WATCHED_NAMESPACE,
   readRequests,
@@ -20,6 +23,7 @@ import {
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
+import { userRoles } from "./user_roles.ts";
 import { webhookManifests } from "./webhook_manifests.ts";
 
 /** Built-in kinds of a list of names such as `ConfigMap`. */
@@ -65,6 +69,8 @@ export interface OperatorManifests {
    * during a drain; empty without admission.
    */
   readonly webhooks: readonly unknown[];
+  /** Roles for the users of the kinds. */
+  readonly userRoles: readonly RbacManifest[];
   readonly deployment: unknown;
 }
 
@@ -94,6 +100,10 @@ export function operatorManifests(
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
     webhooks: webhookManifests({ name, namespace, operators }),
+    userRoles: userRoles([...definitions.values()], {
+      name,
+      labels: operatorLabels(name),
+    }),
     deployment: operatorDeployment({ name, namespace, image, operators }),
   };
 }
@@ -102,11 +112,14 @@ export function operatorManifests(
 function declaredAccess(
   input: OperatorManifestInput,
 ): readonly KindAccess[] {
-  const { namespace, operators, managed } = input;
+  const { namespace, operators, managed, definitions } = input;
   const writesOthers = othersWritten(input).length > 0;
-  return operators.flatMap((operator) =>
+  const access = operators.flatMap((operator) =>
     operatorAccess(operator, { namespace, managed, writesOthers })
   );
+  return definitions.some(({ spec }) => spec.conversion !== undefined)
+    ? [...access, CONVERSION_ACCESS]
+    : access;
 }
 
 /** Recorded requests that need more than the declared access, with what they need. */

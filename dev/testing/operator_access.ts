@@ -34,6 +34,12 @@ export interface AccessOptions {
   readonly writesOthers?: boolean | undefined;
 }
 
+/** Access of an operator that writes into definitions how they are converted. */
+export const CONVERSION_ACCESS: KindAccess = {
+  kind: CRD_KIND,
+  verbs: ["get", "patch"],
+};
+
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
  * finalizers and status where it does, to manage the objects that it creates,
@@ -117,6 +123,8 @@ function controllerAccess(
   }
   if (settings.install) {
     access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
+  } else if (isDefinedKind(kind) && kind.conversion !== undefined) {
+    access.push(CONVERSION_ACCESS);
   }
   access.push(
     ...written.map((kind) => ({ kind, verbs: MANAGE })),

@@ -46,6 +46,7 @@ import {
   RequestRecord,
 } from "./request_record.ts";
 import { ActingTransport } from "./acting_transport.ts";
+import { conversionConfig, conversionServices } from "./conversion_service.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
 import { operatorAccess } from "./operator_access.ts";
@@ -395,7 +396,9 @@ export class TestCluster {
     if (this.#ownNamespace) {
       await client.create(Namespace, { metadata: { name: namespace } });
     }
-    for (const kind of kinds) await installCrd(client, kind);
+    for (const kind of kinds) {
+      await installCrd(client, kind, { conversion: conversionConfig(kind) });
+    }
     for (const object of objects) await this.apply(object);
   }
 
@@ -692,7 +695,10 @@ async function target(options: TestClusterOptions): Promise<Target> {
   const where = options.cluster ?? process.env["CORACLE_TEST_CLUSTER"] ??
     "embedded";
   if (where === "embedded") {
-    const { host, services } = webhookServices(options.server?.services);
+    const { host, services } = webhookServices({
+      ...conversionServices(options.kinds),
+      ...options.server?.services,
+    });
     const server = await ApiServer.start({
       port: false,
       // They would be the only thing that happens in an idle virtual day.

@@ -9,7 +9,7 @@ import { runCommand } from "../support/child_process.ts";
 import { coracle } from "../support/program.ts";
 
 async function crd(
-  ...files: readonly string[]
+  ...operands: readonly string[]
 ): Promise<{ code: number; out: string; said: string }> {
   let out = "";
   let said = "";
@@ -19,8 +19,10 @@ async function crd(
     say: (text) => void (said += text),
     interrupts: () => new AbortController().signal,
   };
-  const paths = files.map((file) =>
-    fileURLToPath(new URL(`fixtures/${file}`, import.meta.url))
+  const paths = operands.map((operand) =>
+    /\.\w+$/.test(operand)
+      ? fileURLToPath(new URL(`fixtures/${operand}`, import.meta.url))
+      : operand
   );
   const code = await runCommandLine(["crd", ...paths], terminal, [crdCommand]);
   return { code, out, said };
@@ -117,4 +119,59 @@ test("coracle crd shows the stack trace of a file that throws", async () => {
   const { code, said } = await crd("throws.ts");
   assert.equal(code, 1);
   assert.match(said, /^TypeError: the file itself is broken\n[^]*throws\.ts:1/);
+});
+
+test("coracle crd writes where the versions of a kind are converted", async () => {
+  const { code, out, said } = await crd(
+    "--service",
+    "sea/fleet",
+    "versions.ts",
+  );
+  assert.equal(
+    said,
+    "An annotation of hulls.test.coracle.dev keeps v1 → v1beta1: spec.colour.\n",
+  );
+  assert.equal(code, 0);
+  const [definition] = parseAllDocuments(out);
+  assert.deepEqual(definition?.toJS().spec.conversion, {
+    strategy: "Webhook",
+    webhook: {
+      clientConfig: {
+        service: {
+          namespace: "sea",
+          name: "fleet",
+          port: 443,
+          path: "/convert",
+        },
+      },
+      conversionReviewVersions: ["v1"],
+    },
+  });
+});
+
+test("coracle crd refuses conversions without a Service, or that break", async () => {
+  const bare = await crd("versions.ts");
+  assert.deepEqual([bare.code, bare.out], [2, ""]);
+  assert.match(bare.said, /write --service NAMESPACE\/NAME of the Service/);
+  const wrong = await crd("--service", "sea", "versions.ts");
+  assert.match(wrong.said, /--service: it must be such as shop-system\/shop/);
+  const broken = await crd("--service", "sea/fleet", "broken_versions.ts");
+  assert.equal(broken.code, 1);
+  assert.match(
+    broken.said,
+    /^The conversion of rafts.test.coracle.dev must lose nothing: v1beta1 → v1 fails: up of v1beta1 has thrown Error: no length/m,
+  );
+});
+
+test("coracle crd prints policies, and since when they work", async () => {
+  const { code, out, said } = await crd("policies.ts");
+  assert.equal(code, 0);
+  assert.deepEqual(
+    parseAllDocuments(out).map((document) => document.get("kind")),
+    ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+  );
+  assert.equal(
+    said,
+    "ValidatingAdmissionPolicy own.test.coracle.dev works from Kubernetes 1.30 on.\n",
+  );
 });

@@ -88,7 +88,7 @@ export const Boat = defineKind({
   version: "v2",
   kind: "Boat",
   spec: z.object({ zone: z.string() }),
-  versions: { v1: { spec: z.object({ area: z.string() }) } },
+  versions: [{ name: "v1", spec: z.object({ area: z.string() }) }],
 });
 `,
   );

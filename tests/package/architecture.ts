@@ -17,7 +17,12 @@ const MIDDLE: readonly string[] = [
   "core/config",
 ];
 const CLIENT: readonly string[] = [...MIDDLE, "core/client"];
-const CACHE: readonly string[] = [...CLIENT, "core/cache", "core/crd"];
+const CACHE: readonly string[] = [
+  ...CLIENT,
+  "core/cache",
+  "core/crd",
+  "core/conversion",
+];
 const CORE: readonly string[] = [
   ...CACHE,
   "core/admission",
@@ -52,8 +57,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/kinds": API,
   "core/client": MIDDLE,
   "core/cache": CLIENT,
-  "core/crd": CLIENT,
-  "core/admission": CLIENT,
+  "core/crd": [...CLIENT, "core/kinds"],
+  "core/conversion": [...CLIENT, "core/crd"],
+  "core/admission": [...CLIENT, "core/crd", "core/conversion"],
   "core/controller": [...CACHE, "core/admission"],
   "core/operator": [...CACHE, "core/admission", "core/controller"],
   "sources": [...CORE, "core/kinds"],

@@ -292,9 +292,11 @@ scenario(
       kind: "Versioned",
       spec: size,
       status: z.object({ by: z.string() }).partial(),
-      versions: {
-        v1: { spec: size, status: z.object({ by: z.string() }).partial() },
-      },
+      versions: [{
+        name: "v1",
+        spec: size,
+        status: z.object({ by: z.string() }).partial(),
+      }],
     });
     await fixture.install(Versioned);
     const operator = fixture.operator();

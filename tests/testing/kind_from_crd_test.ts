@@ -16,7 +16,7 @@ const Cell = defineKind({
   labels: { app: "kais" },
   spec: z.object({ size: z.int() }),
   status: z.object({ ready: z.boolean() }).partial(),
-  versions: { v1alpha1: { spec: z.object({ big: z.boolean() }) } },
+  versions: [{ name: "v1alpha1", spec: z.object({ big: z.boolean() }) }],
 });
 
 test("kindFromCrd gives a kind with the same definition", () => {

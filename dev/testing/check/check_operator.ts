@@ -301,7 +301,7 @@ class Check {
       const steps = workload as readonly CheckStep[];
       return [{ name: "workload", steps, known: 0 }];
     }
-    const definitions = source.kinds.map(crdManifest);
+    const definitions = source.kinds.map((kind) => crdManifest(kind));
     const server = await scratchServer(source.kinds);
     try {
       const found = await exampleObjects({ given, source, server });

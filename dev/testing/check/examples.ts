@@ -15,6 +15,7 @@ import {
   parseApiVersion,
 } from "@coracle/operator/internal";
 import { ApiServer } from "../../apiserver/server.ts";
+import { conversionConfig, conversionServices } from "../conversion_service.ts";
 import type { OperatorSource } from "./operator_source.ts";
 import { metadataOf } from "./state.ts";
 import { type Accepts, generatedObjects } from "./workload.ts";
@@ -36,9 +37,12 @@ export async function scratchServer(
     controllers: [],
     establishingDelay: 0,
     seed: 1,
+    services: conversionServices(kinds),
   });
   const { client } = server;
-  for (const kind of kinds) await installCrd(client, kind);
+  for (const kind of kinds) {
+    await installCrd(client, kind, { conversion: conversionConfig(kind) });
+  }
   const kindOf = ({ apiVersion, kind }: JsonObject) =>
     untyped({ ...parseApiVersion(String(apiVersion)), kind: String(kind) });
   const apply = async (object: JsonObject, dryRun = false) =>

@@ -38,6 +38,7 @@ import {
   Perturbations,
 } from "./perturbations.ts";
 import type { CheckOptions } from "../check_options.ts";
+import { conversionConfig, conversionServices } from "../conversion_service.ts";
 import { LeaseClock } from "./lease_clock.ts";
 import type { TraceEntry } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
@@ -56,6 +57,13 @@ const MAX_TURNS = 5_000;
 const MAX_REAL_MS = 20_000;
 /** Delays before an operator that has exited is restarted, in milliseconds. */
 const RESTART_MS = { first: 10_000, longest: 300_000 };
+
+/** Controllers that are switched off without endpoints. */
+const ENDPOINT_CONTROLLERS = [
+  "-endpoints-controller",
+  "-endpointslice-controller",
+  "-endpointslice-mirroring-controller",
+] as const;
 
 const MINUTE_MS = 60_000;
 /** Minimum time after which a watch ends: longer than any run, in milliseconds. */
@@ -117,6 +125,13 @@ export interface WorldOptions {
    * @default {true}
    */
   readonly simulate?: boolean | undefined;
+  /**
+   * Whether Services get Endpoints and EndpointSlices. Those cost a tenth of a run
+   * with pods, and few operators read them.
+   *
+   * @default {true}
+   */
+  readonly endpoints?: boolean | undefined;
   /**
    * Whether the Lease of a leader that is alone and undisturbed needs no renewals,
    * which saves most of the time of an idle day.
@@ -262,10 +277,10 @@ export class World {
     if (active !== undefined) {
       throw new Error("Cannot start a world: another one has not ended");
     }
-    const { seed, simulate = true } = options;
+    const { seed, simulate = true, endpoints = true } = options;
     const clock = new WorldClock();
     const perturbations = new Perturbations(options.perturbations ?? []);
-    const webhooks = webhookServices();
+    const webhooks = webhookServices(conversionServices(options.kinds));
     const server = await ApiServer.start({
       port: false,
       services: webhooks.services,
@@ -279,6 +294,7 @@ export class World {
         ...defaultControllers(simulate),
         // Its certificate would differ from run to run.
         "-root-ca-certificate-publisher-controller",
+        ...endpoints ? [] : ENDPOINT_CONTROLLERS,
       ],
     });
     const world = new World(options, {
@@ -361,7 +377,9 @@ export class World {
       this.#changes.push(change);
     });
     for (const kind of kinds) {
-      await this.complete(installCrd(this.client, kind));
+      await this.complete(
+        installCrd(this.client, kind, { conversion: conversionConfig(kind) }),
+      );
     }
     for (const object of objects) await this.apply(object);
     await this.#spawn("the start");

@@ -224,12 +224,11 @@ test("an older version is served with a warning and its own schema", async () =>
     version: "v2",
     kind: "Yacht",
     spec: z.object({ masts: z.int().default(1), owner: z.string().optional() }),
-    versions: {
-      v1: {
-        spec: z.object({ masts: z.int().default(1) }),
-        deprecated: "v1 sails no more",
-      },
-    },
+    versions: [{
+      name: "v1",
+      spec: z.object({ masts: z.int().default(1) }),
+      deprecated: "v1 sails no more",
+    }],
   });
   await withServer(async (server) => {
     const { client } = server;

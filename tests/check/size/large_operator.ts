@@ -36,15 +36,14 @@ const Store = defineKind({
     ready: z.number(),
     phase: z.enum(["Pending", "Ready"]),
   }).partial(),
-  versions: {
-    v1alpha1: {
-      spec: z.object({
-        replicas: z.int().min(1).max(5).default(2),
-        image: z.string().default("store:1"),
-        suspended: z.boolean().default(false),
-      }),
-    },
-  },
+  versions: [{
+    name: "v1alpha1",
+    spec: z.object({
+      replicas: z.int().min(1).max(5).default(2),
+      image: z.string().default("store:1"),
+      suspended: z.boolean().default(false),
+    }),
+  }],
 });
 
 export function operator(options: OperatorOptions = {}): Operator {

@@ -93,7 +93,7 @@ const Room = defineKind({
     place: z.object({ row: z.int(), seat: z.int() }).optional(),
     any: z.looseObject({ known: z.string().optional() }).optional(),
   }),
-  versions: { v1: { spec: z.object({ old: z.string().optional() }) } },
+  versions: [{ name: "v1", spec: z.object({ old: z.string().optional() }) }],
   storageVersion: "v1",
 });
 

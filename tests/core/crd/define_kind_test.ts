@@ -170,20 +170,19 @@ test("Client.create() takes objects of a kind without their defaults", () => {
 test("defineKind() serves several versions and stores one", () => {
   const kind = defineKind({
     ...base,
-    versions: {
-      v1beta1: {
-        spec: z.object({ html: z.string() }),
-        deprecated: "use v1",
-        served: false,
-      },
-    },
+    versions: [{
+      name: "v1beta1",
+      spec: z.object({ html: z.string() }),
+      deprecated: "use v1",
+      served: false,
+    }],
     storageVersion: "v1beta1",
     scale: {
       specReplicasPath: ".spec.replicas",
       statusReplicasPath: ".status.replicas",
     },
     selectableFields: [".spec.html"],
-    validations: [{ rule: "self.metadata.name.size() < 9" }],
+    rules: [{ rule: "self.metadata.name.size() < 9" }],
     annotations: { "api-approved.kubernetes.io": "unapproved" },
     labels: { team: "web" },
     scope: "Cluster",
@@ -234,11 +233,15 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
     { spec: z.string() },
     /'spec' must be a schema of an object/,
   ],
-  ["its own version twice", { versions: { v1: base } }, /'versions' are those/],
+  [
+    "its own version twice",
+    { versions: [{ name: "v1", spec: base.spec }] },
+    /'versions' are those/,
+  ],
   ["an unknown storage version", { storageVersion: "v2" }, /'storageVersion'/],
   [
     "an unknown option of a version",
-    { versions: { v2: { spec: base.spec, storage: true } } },
+    { versions: [{ name: "v2", spec: base.spec, storage: true }] },
     /version v2: there is no option "storage"/,
   ],
   [
@@ -264,9 +267,9 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
     /printerColumns: there is no option "width"/,
   ],
   [
-    "an unknown option of a validation",
-    { validations: [{ rule: "true", massage: "no" }] },
-    /validations: there is no option "massage"/,
+    "an unknown option of a rule",
+    { rules: [{ rule: "true", massage: "no" }] },
+    /a rule of WebPage v1: there is no option "massage"/,
   ],
   [
     "a selectable field that is no path",
@@ -327,7 +330,10 @@ test("defineKind() limits the length of names", () => {
     /'group' must be a domain/,
   );
   assert.throws(define({ listKind: "Lamp" }), /different from 'kind'/);
-  assert.throws(define({ versions: { V2: { spec } } }), /'version' must be/);
+  assert.throws(
+    define({ versions: [{ name: "V2", spec }] }),
+    /'version' must be/,
+  );
 });
 
 test("defineKind() writes each part of a version, and none that is empty", () => {
@@ -343,7 +349,7 @@ test("defineKind() writes each part of a version, and none that is empty", () =>
       type: "date",
       jsonPath: ".metadata.creationTimestamp",
     }],
-    validations: [],
+    rules: [],
     spec: z.object({}),
   });
   const [version] = Lamp.versions;

@@ -219,10 +219,10 @@ test("installCrd() waits until discovery lists the served versions", async () =>
     version: "v2",
     kind: "Lamp",
     spec: z.object({}),
-    versions: {
-      v1: { spec: z.object({}) },
-      v1alpha1: { spec: z.object({}), served: false },
-    },
+    versions: [
+      { name: "v1", spec: z.object({}) },
+      { name: "v1alpha1", spec: z.object({}), served: false },
+    ],
   });
   await withServer(async ({ client }) => {
     const asked: string[] = [];

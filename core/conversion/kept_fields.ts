@@ -1,0 +1,198 @@
+/**
+ * What a conversion between two versions loses, in a form that fits into an
+ * annotation, and its return into the object on the way back.
+ *
+ * @module
+ */
+import { isJsonObject, jsonEquals } from "../patch/json_value.ts";
+import type { OpenApiSchema } from "../patch/schema.ts";
+
+/** Step of a path: a field, or an item of a list by the values of its keys. */
+export type KeptStep = string | Readonly<Record<string, unknown>>;
+
+/** A value that the other version cannot express. */
+export interface KeptField {
+  /** Path of the value, or of a list with changed items. */
+  readonly path: readonly KeptStep[];
+  /** The value; absent if there is none. */
+  readonly is?: unknown;
+  /** What converting back makes of it; absent if there is nothing. */
+  readonly was?: unknown;
+  /** Pairs of `is` and `was` of the items of a list. */
+  readonly items?: readonly (readonly [is: unknown, was: unknown])[];
+}
+
+/**
+ * Finds what a round trip has lost.
+ *
+ * @param is Value before the round trip.
+ * @param was Value after it.
+ * @param schema Schema of the value, for the keys of lists.
+ */
+export function lostFields(
+  is: unknown,
+  was: unknown,
+  schema?: OpenApiSchema,
+): readonly KeptField[] {
+  const lost: KeptField[] = [];
+  collect(is, was, { schema, path: [], lost });
+  return lost;
+}
+
+interface Place {
+  readonly schema: OpenApiSchema | undefined;
+  readonly path: readonly KeptStep[];
+  readonly lost: KeptField[];
+}
+
+function collect(is: unknown, was: unknown, place: Place): void {
+  if (jsonEquals(is, was)) return;
+  const { schema, path, lost } = place;
+  if (isJsonObject(is) && isJsonObject(was)) {
+    const { properties = {}, additionalProperties: values } = schema ?? {};
+    const others = isJsonObject(values) ? values : undefined;
+    for (const name of Object.keys({ ...is, ...was })) {
+      const field = Object.hasOwn(properties, name) ? properties[name] : others;
+      const below = { schema: field, path: [...path, name], lost };
+      collect(own(is, name), own(was, name), below);
+    }
+    return;
+  }
+  if (Array.isArray(is) && Array.isArray(was)) {
+    const items = keyedItems(is, was, place) ?? changedItems(is, was, path);
+    if (items !== undefined) {
+      lost.push(...items);
+      return;
+    }
+  }
+  lost.push({
+    path,
+    ...is !== undefined && { is },
+    ...was !== undefined && { was },
+  });
+}
+
+/** Fields of the items of a list with keys; undefined if they do not suffice. */
+function keyedItems(
+  is: readonly unknown[],
+  was: readonly unknown[],
+  { schema, path }: Place,
+): readonly KeptField[] | undefined {
+  const keys = schema?.["x-kubernetes-list-map-keys"];
+  if (schema?.["x-kubernetes-list-type"] !== "map" || !keys) return undefined;
+  const selectors = new Map<string, KeptStep>();
+  for (const item of [...is, ...was]) {
+    if (!isJsonObject(item)) return undefined;
+    const selector = Object.fromEntries(keys.map((key) => [key, item[key]]));
+    selectors.set(JSON.stringify(selector), selector);
+  }
+  const lost: KeptField[] = [];
+  for (const selector of selectors.values()) {
+    const find = (list: readonly unknown[]) => list[indexOf(list, selector)];
+    const below = { schema: schema.items, path: [selector], lost };
+    collect(find(is), find(was), below);
+  }
+  return jsonEquals(withKept(was, lost), is)
+    ? lost.map((field) => ({ ...field, path: [...path, ...field.path] }))
+    : undefined;
+}
+
+/** Changed items of a list; undefined if the lists have different lengths. */
+function changedItems(
+  is: readonly unknown[],
+  was: readonly unknown[],
+  path: Place["path"],
+): readonly KeptField[] | undefined {
+  if (is.length !== was.length) return undefined;
+  const pairs = is.map((item, at) => [item, was[at]] as const);
+  const items = pairs.filter(([one, other]) => !jsonEquals(one, other));
+  const field = { path: [], items };
+  return jsonEquals(withKept(was, [field]), is) ? [{ path, items }] : undefined;
+}
+
+/**
+ * Returns a value with the fields that an earlier conversion has lost. A field
+ * that somebody has changed since keeps its new value.
+ */
+export function withKept(
+  value: unknown,
+  fields: readonly KeptField[],
+): unknown {
+  const whole = [structuredClone(value)];
+  for (const field of fields) restore(whole, field);
+  return whole[0];
+}
+
+function restore(whole: unknown[], field: KeptField): void {
+  let holder: unknown = whole;
+  let step: KeptStep | 0 = 0;
+  for (const next of field.path) {
+    holder = at(holder, step);
+    step = next;
+  }
+  const now = at(holder, step);
+  if (field.items !== undefined) restoreItems(now, field.items);
+  else if (jsonEquals(now, field.was)) put(holder, step, field.is);
+}
+
+function restoreItems(
+  list: unknown,
+  items: NonNullable<KeptField["items"]>,
+): void {
+  if (!Array.isArray(list)) return;
+  const left = [...items];
+  for (const [index, item] of list.entries()) {
+    const found = left.findIndex(([, was]) => jsonEquals(was, item));
+    if (found === -1) continue;
+    list[index] = structuredClone(left[found]?.[0]);
+    left.splice(found, 1);
+  }
+}
+
+function at(holder: unknown, step: KeptStep | 0): unknown {
+  if (Array.isArray(holder)) {
+    return holder[step === 0 ? 0 : indexOf(holder, step)];
+  }
+  return isJsonObject(holder) && typeof step === "string"
+    ? own(holder, step)
+    : undefined;
+}
+
+function put(holder: unknown, step: KeptStep | 0, value: unknown): void {
+  const copy = structuredClone(value);
+  if (Array.isArray(holder)) {
+    const index = step === 0 ? 0 : indexOf(holder, step);
+    if (copy === undefined) holder.splice(index, 1);
+    else if (index === -1) holder.push(copy);
+    else holder[index] = copy;
+  } else if (isJsonObject(holder) && typeof step === "string") {
+    if (copy === undefined) delete holder[step];
+    else set(holder, step, copy);
+  }
+}
+
+/** Index of the item with the keys of a step; −1 if there is none. */
+function indexOf(list: readonly unknown[], step: KeptStep): number {
+  return list.findIndex((item) =>
+    isJsonObject(item) && isJsonObject(step) &&
+    Object.entries(step).every(([key, value]) => jsonEquals(item[key], value))
+  );
+}
+
+function own(object: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Sets a field, also one that is named `__proto__`. */
+function set(
+  object: Record<string, unknown>,
+  name: string,
+  value: unknown,
+): void {
+  Object.defineProperty(object, name, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  });
+}

@@ -1,0 +1,43 @@
+/**
+ * Admission policies that files export.
+ *
+ * @module
+ */
+import type { AdmissionPolicy } from "@coracle/operator/crd";
+import type { Terminal } from "./command.ts";
+
+interface NamedObject {
+  readonly kind?: string | undefined;
+  readonly metadata: { readonly name: string };
+}
+
+/** A policy of any type, with its binding; plain data. */
+export type ExportedPolicy = AdmissionPolicy<NamedObject, NamedObject>;
+
+/** Whether an export is what `validatingPolicy` or `mutatingPolicy` returned. */
+export function isPolicy(value: unknown): value is ExportedPolicy {
+  if (typeof value !== "object" || value === null) return false;
+  const { since, policy, binding } = value as Partial<ExportedPolicy>;
+  return typeof since === "string" &&
+    /AdmissionPolicy$/.test(policy?.kind ?? "") &&
+    /AdmissionPolicyBinding$/.test(binding?.kind ?? "");
+}
+
+/** Objects of policies, in the order to apply them. */
+export function policyObjects(
+  policies: readonly ExportedPolicy[],
+): readonly NamedObject[] {
+  return policies.flatMap(({ policy, binding }) => [policy, binding]);
+}
+
+/** Says from which version of Kubernetes on the policies work. */
+export function sayPolicies(
+  { say }: Terminal,
+  policies: readonly ExportedPolicy[],
+): void {
+  for (const { since, policy } of policies) {
+    say(
+      `${policy.kind} ${policy.metadata.name} works from Kubernetes ${since} on.\n`,
+    );
+  }
+}

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { untyped } from "../../../core/api/kind.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
+import { migrateStorage } from "../../../core/conversion/migrate_storage.ts";
+import { CRD_KIND } from "../../../core/crd/crd_object.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { installCrd } from "../../../core/crd/install_crd.ts";
+import type { Store } from "../../../dev/apiserver/storage/store.ts";
+import { ApiServer, storeOf } from "../../../dev/apiserver/server.ts";
+import {
+  conversionConfig,
+  conversionServices,
+} from "../../../dev/testing/conversion_service.ts";
+
+const names = { group: "sea.example.org", kind: "Buoy" } as const;
+const NAME = "buoys.sea.example.org";
+const OLD = untyped({ ...names, version: "v1beta1" });
+const NEW = untyped({ ...names, version: "v1" });
+
+/** Reads a size that an earlier program could not. */
+let reads = (text: string): number => Number(text);
+
+/** The kind, stored in a version. */
+function stored(storageVersion: string) {
+  return defineKind({
+    ...names,
+    version: "v1",
+    storageVersion,
+    spec: z.object({ size: z.int() }),
+    versions: [{
+      name: "v1beta1",
+      spec: z.object({ size: z.string() }),
+      up: ({ spec }) => ({ spec: { size: reads(spec.size) } }),
+      down: ({ spec }) => ({ spec: { size: String(spec.size) } }),
+    }],
+  });
+}
+
+const KIND = stored("v1");
+
+/** Clock on which pauses are counted, and end at once. */
+function countingClock(pauses: number[]): Clock {
+  return {
+    ...systemClock,
+    setTimer(callback, delay) {
+      pauses.push(delay);
+      return systemClock.setTimer(callback, 0);
+    },
+  };
+}
+
+const options = (pauses: number[] = []) => ({
+  clock: countingClock(pauses),
+  signal: new AbortController().signal,
+  rate: 50,
+});
+
+async function withStored(
+  run: (server: ApiServer, storedAs: () => readonly string[]) => Promise<void>,
+): Promise<void> {
+  const server = await ApiServer.start({
+    port: false,
+    controllers: [],
+    establishingDelay: 0,
+    services: conversionServices([KIND]),
+  });
+  try {
+    const { client } = server;
+    const conversion = conversionConfig(KIND);
+    await installCrd(client, stored("v1beta1"), { conversion });
+    for (let at = 0; at < 3; at++) {
+      await client.create(OLD, {
+        metadata: { name: `buoy-${at}`, namespace: "default" },
+        spec: { size: String(at) },
+      } as never);
+    }
+    await installCrd(client, KIND, { conversion });
+    const { status } = await client.get(CRD_KIND, { name: NAME });
+    assert.deepEqual(status?.storedVersions, ["v1beta1", "v1"]);
+    const resource = { group: names.group, plural: "buoys" };
+    const objects = (storeOf(server) as Store).collection(resource);
+    await run(
+      server,
+      () =>
+        Array.from(objects.values(), (one) => String(one.parse().apiVersion)),
+    );
+  } finally {
+    await server.stop();
+  }
+}
+
+async function storedVersions({ client }: ApiServer) {
+  return (await client.get(CRD_KIND, { name: NAME })).status?.storedVersions;
+}
+
+test("migrateStorage() rewrites each object, then forgets the old version", async () => {
+  await withStored(async (server, storedAs) => {
+    assert.deepEqual(new Set(storedAs()), new Set(["sea.example.org/v1beta1"]));
+    const pauses: number[] = [];
+    const said: string[] = [];
+    const migration = await migrateStorage(server.client, NAME, {
+      ...options(pauses),
+      say: (text) => void said.push(text),
+    });
+    assert.deepEqual(migration, {
+      version: "v1",
+      before: ["v1beta1", "v1"],
+      written: 3,
+    });
+    assert.deepEqual(new Set(storedAs()), new Set(["sea.example.org/v1"]));
+    assert.deepEqual(await storedVersions(server), ["v1"]);
+    assert.deepEqual(pauses.filter((pause) => pause === 20), [20, 20, 20]);
+    assert.deepEqual(said, ["Stored in v1beta1 and v1, to be stored in v1."]);
+    const again = await migrateStorage(server.client, NAME, options());
+    assert.equal(again.written, 0);
+  });
+});
+
+test("migrateStorage() keeps the versions if an object is left, and mends it later", async () => {
+  await withStored(async (server, storedAs) => {
+    const { client } = server;
+    const key = { name: "buoy-1", namespace: "default" };
+    const size = "large";
+    await client.patch(OLD, key, { spec: { size } } as never);
+    await assert.rejects(
+      migrateStorage(client, NAME, options()),
+      /Cannot migrate buoys.sea.example.org: mend .*: received default\/buoy-1: up of v1beta1 has returned spec.size as number/,
+    );
+    assert.deepEqual(await storedVersions(server), ["v1beta1", "v1"]);
+    assert.deepEqual((await client.get(OLD, key)).spec, { size });
+    reads = (text) => text === "large" ? 100 : Number(text);
+    await migrateStorage(client, NAME, options());
+    assert.deepEqual((await client.get(NEW, key)).spec, { size: 100 });
+    assert.deepEqual(new Set(storedAs()), new Set(["sea.example.org/v1"]));
+    assert.deepEqual(await storedVersions(server), ["v1"]);
+  });
+});
+
+test("migrateStorage() lets a server migrate that offers to", async () => {
+  await withStored(async (server) => {
+    const { client } = server;
+    const Migration = defineKind({
+      group: "storagemigration.k8s.io",
+      version: "v1",
+      kind: "StorageVersionMigration",
+      scope: "Cluster",
+      annotations: { "api-approved.kubernetes.io": "unapproved" },
+      spec: z.object({
+        resource: z.object({ group: z.string(), resource: z.string() }),
+      }),
+      status: z.object({
+        conditions: z.array(
+          z.object({
+            type: z.string(),
+            status: z.string(),
+            message: z.string(),
+          }),
+        ),
+      }),
+    });
+    await installCrd(client, Migration);
+    const end = async (type: string) => {
+      for (;;) {
+        const { items } = await client.list(Migration);
+        const open = items.find(({ status }) => status === undefined);
+        if (open === undefined) {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          continue;
+        }
+        assert.deepEqual(open.spec.resource, {
+          group: "sea.example.org",
+          resource: "buoys",
+        });
+        const { name } = open.metadata;
+        const condition = { type, status: "True", message: "no rights" };
+        return await client.status.patch(Migration, { name }, {
+          status: { conditions: [condition] },
+        });
+      }
+    };
+    const [, failed] = await Promise.allSettled([
+      end("Failed"),
+      migrateStorage(client, NAME, options()),
+    ]);
+    assert.match(String(Reflect.get(failed, "reason")), /received no rights/);
+    const [, { written }] = await Promise.all([
+      end("Succeeded"),
+      migrateStorage(client, NAME, options()),
+    ]);
+    assert.equal(written, 0);
+    assert.deepEqual(await storedVersions(server), ["v1"]);
+  });
+});
