@@ -43,7 +43,7 @@ const DefaultedNew = defineKind({
   kind: "Boat",
   storageVersion: "v1",
   spec: z.object({ name: z.string(), seats: z.int().default(2) }),
-  versions: { v1: { spec: z.object({ name: z.string() }) } },
+  versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
 async function withKind(
