@@ -47,6 +47,28 @@ export interface OperatorHandle {
     } | undefined;
     /** Grace period of its stop, in milliseconds. */
     readonly shutdownGrace?: number | undefined;
+    /** Webhooks of the kinds that it admits; undefined without any. */
+    readonly webhooks?:
+      | WebhookHost
+      | {
+        /** Port to listen on. */
+        readonly port: number;
+        /** Address to listen on. */
+        readonly host: string;
+        /** Service in front of the pods; undefined if it is called by a URL. */
+        readonly service?:
+          | {
+            readonly namespace?: string | undefined;
+            readonly name: string;
+            readonly port?: number | undefined;
+          }
+          | undefined;
+        /** Name of the configurations and of the Secret. */
+        readonly name?: string | undefined;
+        /** Whose certificates are served: those of a Secret, or of files. */
+        readonly certificates: "self" | object;
+      }
+      | undefined;
     /** Options of the server of the probes. */
     readonly probes?:
       | {

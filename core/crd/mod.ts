@@ -72,16 +72,18 @@ export type {
 } from "./kind_definition.ts";
 export {
   type AdmissionPolicy,
-  type MutatingAdmissionPolicy,
-  type MutatingAdmissionPolicyBinding,
   mutatingPolicy,
   type MutatingPolicyOptions,
   type PolicyOperation,
   type PolicyOptions,
-  type ValidatingAdmissionPolicy,
-  type ValidatingAdmissionPolicyBinding,
   validatingPolicy,
   type ValidatingPolicyOptions,
 } from "./policies.ts";
+export type {
+  MutatingAdmissionPolicy,
+  MutatingAdmissionPolicyBinding,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+} from "../kinds/admissionregistration_v1.ts";
 export { immutable, rule } from "./rules.ts";
 export * from "./standard_schema.ts";

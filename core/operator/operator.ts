@@ -253,7 +253,11 @@ export class Operator {
 
   /** Options of the operator that its deployment depends on, for tools. */
   get settings(): OperatorHandle["settings"] {
-    return this.#settings;
+    const { webhooks, ...settings } = this.#settings;
+    // Without admission and conversion nothing is served.
+    const serves = this.#admissions.length > 0 ||
+      webhooks !== undefined && this.#convertedKinds().length > 0;
+    return serves ? { ...settings, webhooks } : settings;
   }
 
   /** Port of the probes; undefined while they are not served. */
@@ -338,7 +342,7 @@ export class Operator {
    *
    * @example Refuse names that end in a digit
    * ```ts
-   * import { deny, Operator } from "@coracle/operator";
+   * import { allow, deny, Operator } from "@coracle/operator";
    * import { ConfigMap } from "@coracle/operator/kinds";
    *
    * const operator = new Operator({
@@ -348,7 +352,7 @@ export class Operator {
    *   validate(_object, { name = "" }) {
    *     return /\d$/.test(name)
    *       ? deny("must not end in a digit", { field: "metadata.name" })
-   *       : undefined;
+   *       : allow();
    *   },
    * }, { failurePolicy: "Fail", operations: ["CREATE"] });
    * ```
@@ -525,12 +529,8 @@ export class Operator {
 
   async #start(): Promise<void> {
     const { logger, probes, config } = this.#settings;
-    if (this.#controllers.size === 0 && this.#admissions.length === 0) {
-      throw new Error(
-        "Cannot start an operator: it has no controller, so register one first",
-      );
-    }
-    checkControllerNames([...this.#controllers.keys()], config);
+    const admits = this.#admissions.length > 0;
+    checkControllerNames([...this.#controllers.keys()], config, admits);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && host().servesProbes;
@@ -544,7 +544,7 @@ export class Operator {
     const converted = this.#settings.webhooks === undefined
       ? []
       : this.#convertedKinds();
-    if (this.#admissions.length > 0 || converted.length > 0) {
+    if (admits || converted.length > 0) {
       this.#webhooks = await abortable(this.#loadWebhooks(), signal);
       this.#webhooks.convert(converted);
       await this.#webhooks.open();

@@ -132,14 +132,23 @@ export function configuredController<
 }
 
 /**
- * Checks that the configuration only names controllers that exist.
+ * Checks that there are controllers, and that the configuration only names
+ * controllers that exist.
  *
+ * @param mayBeNone Whether the operator has something else to do.
+ * @throws {Error} If there is no controller.
  * @throws {TypeError} If the file or the environment names an unknown controller.
  */
 export function checkControllerNames(
   names: readonly string[],
   config: OperatorConfig | undefined,
+  mayBeNone = false,
 ): void {
+  if (names.length === 0 && !mayBeNone) {
+    throw new Error(
+      "Cannot start an operator: it has no controller, so register one first",
+    );
+  }
   if (config === undefined) return;
   for (const name of Object.keys(config.controllers)) {
     if (names.includes(name)) continue;

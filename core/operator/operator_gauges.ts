@@ -1,3 +1,4 @@
+import type { WebhookHealth } from "../admission/webhooks.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { MemoryBudget } from "../cache/store/memory_budget.ts";
 import type { MemoryPressure } from "../cache/store/memory_pressure.ts";
@@ -80,6 +81,22 @@ const LEASE_GAUGES: GaugeTable<LeaseHealth> = [
   ],
 ];
 
+const WEBHOOK_GAUGES: GaugeTable<WebhookHealth> = [
+  [
+    "coracle_webhooks_registered",
+    "Whether the API server has been told of all webhooks.",
+    ({ registered }) => registered,
+  ],
+];
+
+const CERTIFICATE_GAUGES: GaugeTable<number> = [
+  [
+    "coracle_webhook_certificate_expiration_timestamp_seconds",
+    "End of the validity of the webhook certificate, in seconds since the Unix epoch.",
+    (expires) => expires / 1_000,
+  ],
+];
+
 const LOG_GAUGES: GaugeTable<number> = [[
   "coracle_log_lines_lost",
   "Log lines of the process that could not be written.",
@@ -156,6 +173,8 @@ export interface ObservedState {
   readonly controllers: readonly ControllerHealth[];
   /** Health of the Lease; undefined without leader election and sharding. */
   readonly lease: LeaseHealth | undefined;
+  /** Health of the webhooks; undefined without admission. */
+  readonly webhooks?: WebhookHealth | undefined;
   /** Caches; undefined before the operator starts. */
   readonly informers: InformerPool | undefined;
 }
@@ -195,6 +214,14 @@ export function addOperatorGauges(
   add(LEASE_GAUGES, ["lease"], () => {
     const { lease } = read();
     return lease === undefined ? [] : [[{ lease: lease.name }, lease]];
+  });
+  add(WEBHOOK_GAUGES, [], () => {
+    const { webhooks } = read();
+    return webhooks === undefined ? [] : [[{}, webhooks]];
+  });
+  add(CERTIFICATE_GAUGES, [], () => {
+    const { certificateExpires } = read().webhooks ?? {};
+    return certificateExpires === undefined ? [] : [[{}, certificateExpires]];
   });
   add(
     TIER_GAUGES,

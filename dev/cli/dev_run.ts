@@ -24,6 +24,7 @@ import {
   kindText,
   logsUnawaited,
   type OperatorHooks,
+  replaceHost,
   unawaitedRequest,
 } from "@coracle/operator/internal";
 import { builtInKinds } from "./operator_description.ts";
@@ -127,6 +128,8 @@ async function runOperators(
   deps: RunDeps,
 ): Promise<number | undefined> {
   const { file, terminal, kubeconfig, debug } = deps;
+  // The API server may be in the process that has started this one.
+  const release = replaceHost({ webhooks: { besideServer: true } });
   const interrupts = terminal.interrupts();
   const lines = new LatestLines();
   const logger = readableLogger({
@@ -219,6 +222,7 @@ async function runOperators(
     return await Promise.race([done, ran, deps.failed]);
   } finally {
     module.release();
+    release();
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
     await link.close();

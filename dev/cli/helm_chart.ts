@@ -11,6 +11,7 @@ import {
   POD_SETTINGS,
   type PodSettings,
   probePorts,
+  webhookPorts,
 } from "./operator_deployment.ts";
 import {
   type OperatorManifestInput,
@@ -49,7 +50,7 @@ export function helmChart(
 ): readonly ManifestFile[] {
   const { name, operators } = input;
   const place = { name: NAME, namespace: NAMESPACE };
-  const { definitions, rbac, userRoles } = operatorManifests({
+  const { definitions, rbac, userRoles, webhooks } = operatorManifests({
     ...input,
     ...place,
   });
@@ -98,7 +99,10 @@ export function helmChart(
     ),
     "networkpolicy.yaml": render(
       ".Values.networkPolicy.enabled",
-      networkPolicy(target),
+      networkPolicy({
+        ...target,
+        ports: [...ports, ...webhookPorts(operators)],
+      }),
     ),
     ...ports.length > 0 && {
       "servicemonitor.yaml": render(
@@ -108,6 +112,13 @@ export function helmChart(
       ),
     },
   };
+  // Without the budget, which the chart has already.
+  const registered = webhooks.slice(0, -1);
+  if (registered.length > 0) {
+    files["webhooks.yaml"] = registered.map((object) =>
+      template(toYaml(object), name)
+    ).join("---\n");
+  }
   for (const definition of definitions) {
     files[`crds/${definition.metadata.name}.yaml`] = definitionTemplate(
       definition,

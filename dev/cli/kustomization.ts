@@ -1,6 +1,6 @@
 import { imageParts } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
-import { probePorts } from "./operator_deployment.ts";
+import { probePorts, webhookPorts } from "./operator_deployment.ts";
 import {
   type OperatorManifestInput,
   operatorManifests,
@@ -20,18 +20,22 @@ export function kustomization(
   const { name, namespace, image, operators } = input;
   const found = operatorManifests(input);
   const place = { name, namespace, ports: probePorts(operators) };
+  const reached = [...place.ports, ...webhookPorts(operators)];
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
     "rbac.yaml": [...found.rbac, ...found.userRoles],
+    ...found.webhooks.length > 0 && { "webhooks.yaml": found.webhooks },
     "deployment.yaml": [found.deployment],
   };
   const components: Readonly<Record<string, readonly unknown[]>> = {
     ...place.ports.length > 0 && {
       "service-monitor": [metricsService(place), serviceMonitor(place)],
     },
-    "disruption-budget": [disruptionBudget(place)],
-    "network-policy": [networkPolicy(place)],
+    ...found.webhooks.length === 0 && {
+      "disruption-budget": [disruptionBudget(place)],
+    },
+    "network-policy": [networkPolicy({ ...place, ports: reached })],
   };
   const file = (path: string, objects: readonly unknown[]): ManifestFile => ({
     path,

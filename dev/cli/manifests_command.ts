@@ -100,13 +100,15 @@ export const manifestsCommand: Command = {
       seen;
     if (output === undefined) {
       const found = operatorManifests(input);
-      const { namespace, definitions, rbac, userRoles, deployment } = found;
+      const { namespace, definitions, rbac, userRoles, webhooks, deployment } =
+        found;
       const refused = await printManifests(terminal, {
         objects: [
           namespace,
           ...definitions,
           ...rbac,
           ...userRoles,
+          ...webhooks,
           deployment,
         ],
         notes: text,

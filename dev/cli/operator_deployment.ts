@@ -75,13 +75,28 @@ export function probePorts(
   }));
 }
 
+/** Ports of the webhooks that a Service leads to. */
+export function webhookPorts(
+  operators: readonly OperatorDescription[],
+): readonly { readonly name: string; readonly containerPort: number }[] {
+  return operators.flatMap(({ settings: { webhooks } }) =>
+    webhooks === undefined || "serve" in webhooks || !webhooks.service
+      ? []
+      : [webhooks.port]
+  ).map((containerPort, index) => ({
+    name: index === 0 ? "webhooks" : `webhooks-${index + 1}`,
+    containerPort,
+  }));
+}
+
 /** Ports and probes of the container; empty without ports. */
 function containerProbes(
   operators: readonly OperatorDescription[],
 ): Readonly<Record<string, unknown>> {
-  const ports = probePorts(operators);
-  const [first] = ports;
-  if (first === undefined) return {};
+  const probes = probePorts(operators);
+  const ports = [...probes, ...webhookPorts(operators)];
+  const [first] = probes;
+  if (first === undefined) return ports.length > 0 ? { ports } : {};
   const get = (path: string) => ({
     httpGet: { path, port: first.containerPort },
   });

@@ -55,6 +55,7 @@ function plainSettings(
 ): OperatorHandle["settings"] {
   const { namespaces, leaderElection, sharding, probes, shutdownGrace } =
     settings;
+  const { webhooks } = settings;
   const lease = (options: typeof leaderElection) =>
     options && { name: options.name, namespace: options.namespace };
   return {
@@ -62,6 +63,15 @@ function plainSettings(
     leaderElection: lease(leaderElection),
     sharding: lease(sharding),
     shutdownGrace,
+    webhooks: webhooks && !("serve" in webhooks)
+      ? {
+        port: webhooks.port,
+        host: webhooks.host,
+        service: webhooks.service,
+        name: webhooks.name,
+        certificates: webhooks.certificates,
+      }
+      : undefined,
     probes: probes &&
       { port: probes.port, host: probes.host, debug: probes.debug },
   };

@@ -24,6 +24,7 @@ import {
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
 import { userRoles } from "./user_roles.ts";
+import { webhookManifests } from "./webhook_manifests.ts";
 
 /** Built-in kinds of a list of names such as `ConfigMap`. */
 export async function managedKinds(
@@ -63,6 +64,11 @@ export interface OperatorManifests {
   readonly definitions: readonly CrdManifest[];
   /** Service account, roles and bindings. */
   readonly rbac: readonly RbacManifest[];
+  /**
+   * Services and configurations of the webhooks, and what keeps a replica there
+   * during a drain; empty without admission.
+   */
+  readonly webhooks: readonly unknown[];
   /** Roles for the users of the kinds. */
   readonly userRoles: readonly RbacManifest[];
   readonly deployment: unknown;
@@ -93,6 +99,7 @@ export function operatorManifests(
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
+    webhooks: webhookManifests({ name, namespace, operators }),
     userRoles: userRoles([...definitions.values()], {
       name,
       labels: operatorLabels(name),

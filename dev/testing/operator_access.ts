@@ -43,7 +43,7 @@ export const CONVERSION_ACCESS: KindAccess = {
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
  * finalizers and status where it does, to manage the objects that it creates,
- * to hold its Leases and to record Events.
+ * to hold its Leases, to register its webhooks and to record Events.
  *
  * The status and the fields of a built-in kind belong to its own controllers,
  * so only the finalizer of its objects may be written.
@@ -72,6 +72,31 @@ export function operatorAccess(
     const namespaces = [lease.namespace ?? namespace];
     access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
+  return [...access, ...webhookAccess(settings, namespace)];
+}
+
+const ADMISSION_GROUP = "admissionregistration.k8s.io";
+
+/** Access to register the webhooks of an operator, and to keep their certificates. */
+function webhookAccess(
+  { webhooks }: OperatorHandle["settings"],
+  namespace: string,
+): readonly KindAccess[] {
+  if (webhooks === undefined) return [];
+  const access: KindAccess[] = [
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+  ].map((name) => ({
+    kind: builtIn(name, "Cluster", ADMISSION_GROUP),
+    verbs: ["get", "create", "patch", "delete"],
+  }));
+  if ("serve" in webhooks || webhooks.certificates !== "self") return access;
+  const namespaces = [webhooks.service?.namespace ?? namespace];
+  access.push({
+    kind: builtIn("Secret", "Namespaced"),
+    verbs: ["get", "create", "update", "delete"],
+    namespaces,
+  });
   return access;
 }
 

@@ -791,3 +791,38 @@ test("coracle manifests names the operators of several files after the first", a
   assert.equal(found.at(-1)?.metadata.name, "first");
   assert.equal(found[0]?.metadata.name, "first-system");
 });
+
+test("coracle manifests makes webhooks reachable, and grants what registers them", async () => {
+  const file = boats(
+    `{ webhooks: { service: { name: "boats-admission" } } }`,
+    `operator.admit(Boat, { validate() {} }, { failurePolicy: "Fail" });`,
+  );
+  const { code, found } = await manifests(file, "--namespace=shop");
+  assert.equal(code, 0);
+  const named = (kind: string) =>
+    found.find((one) => one.kind === kind) as Manifest;
+  const { metadata, spec } = named("Service");
+  assert.equal(
+    `${metadata.namespace}/${metadata.name}`,
+    "shop/boats-admission",
+  );
+  assert.deepEqual(spec?.["ports"], [
+    { name: "https", port: 443, targetPort: "webhooks" },
+  ]);
+  assert.match(
+    JSON.stringify(named("Deployment").spec),
+    /"ports":\[\{"name":"webhooks","containerPort":9443\}\]/,
+  );
+  // Filled in by the operator, and deleted with the other manifests.
+  for (const kind of ["Validating", "Mutating"]) {
+    const configuration = named(`${kind}WebhookConfiguration`);
+    assert.equal(configuration.metadata.name, "boats-admission.shop");
+    assert(!("webhooks" in configuration));
+  }
+  assert(named("PodDisruptionBudget") !== undefined);
+  assert.deepEqual(rulesOf(found), [
+    "ClusterRole: mutatingwebhookconfigurations get,create,patch,delete",
+    "ClusterRole: validatingwebhookconfigurations get,create,patch,delete",
+    "Role shop: secrets get,create,update,delete",
+  ]);
+});

@@ -22,6 +22,7 @@ import {
   replaceHost,
   sameKind,
   sleep,
+  type WebhookHost,
 } from "@coracle/operator/internal";
 import type { PodSpec } from "@coracle/operator/kinds";
 import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
@@ -46,6 +47,7 @@ import { replaceHttp } from "./world_http.ts";
 import { type Chooser, Schedule } from "./world_schedule.ts";
 import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
+import { webhookServices } from "../webhook_services.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
 const QUIET_TURNS = 4;
@@ -210,12 +212,19 @@ export class World {
   /** Error of the simulation itself, which aborts the run. */
   #failure: { readonly error: unknown } | undefined;
 
+  /** Calls the admission handlers of operators. */
+  readonly #webhooks: WebhookHost;
+
   private constructor(
     options: WorldOptions,
-    clock: WorldClock,
-    server: ApiServer,
-    perturbations: Perturbations,
+    { clock, server, perturbations, webhooks }: {
+      readonly clock: WorldClock;
+      readonly server: ApiServer;
+      readonly perturbations: Perturbations;
+      readonly webhooks: WebhookHost;
+    },
   ) {
+    this.#webhooks = webhooks;
     this.#options = options;
     this.#clock = clock;
     this.#server = server;
@@ -271,15 +280,16 @@ export class World {
     const { seed, simulate = true, endpoints = true } = options;
     const clock = new WorldClock();
     const perturbations = new Perturbations(options.perturbations ?? []);
+    const webhooks = webhookServices(conversionServices(options.kinds));
     const server = await ApiServer.start({
       port: false,
+      services: webhooks.services,
       clock: clock.view(),
       bookmarks: false,
       seed,
       token: "world",
       simulate,
       pods: podHooks(perturbations, clock),
-      services: conversionServices(options.kinds),
       controllers: [
         ...defaultControllers(simulate),
         // Its certificate would differ from run to run.
@@ -287,7 +297,12 @@ export class World {
         ...endpoints ? [] : ENDPOINT_CONTROLLERS,
       ],
     });
-    const world = new World(options, clock, server, perturbations);
+    const world = new World(options, {
+      clock,
+      server,
+      perturbations,
+      webhooks: webhooks.host,
+    });
     active = world;
     try {
       await world.#begin();
@@ -384,6 +399,7 @@ export class World {
       random,
       hostname: () => "operator-0",
       servesProbes: false,
+      webhooks: this.#webhooks,
       minWatchTimeout: WATCH_TIMEOUT_MS,
       leaderClock: () => current()?.leaseClock,
       ended: this.#ended.promise,

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { after, before, test } from "node:test";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../../core/admission/certificates.ts";
+import { WebhookListener } from "../../../core/admission/webhook_listener.ts";
+import {
+  parseReview,
+  type WebhookRoute,
+} from "../../../core/client/webhook_host.ts";
+import { systemClock } from "../../../core/clock.ts";
+import { openHttpTransport } from "../../../core/client/transport/open_transport.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { inTime } from "../../support/in_time.ts";
+
+const LIMIT = 1_000;
+
+const authorities = ["old", "new"].map((commonName) =>
+  createAuthority({ commonName })
+);
+const [old, next] = authorities.map((authority) =>
+  issueCertificate(authority, {
+    commonName: "localhost",
+    usage: "server",
+    hosts: ["localhost", "127.0.0.1"],
+  })
+) as [ReturnType<typeof issueCertificate>, typeof authorities[number]];
+const bundle = authorities.map(({ certificate }) => certificate).join("");
+
+const waiting = Promise.withResolvers<void>();
+const routes = new Map<string, WebhookRoute>([
+  ["/echo", (body) => Promise.resolve({ got: parseReview(body) })],
+  ["/wait", () => waiting.promise.then(() => ({}))],
+  ["/fail", () => Promise.reject(new Error("Cannot decide: no database"))],
+  [
+    "/late",
+    (_body, { signal }) =>
+      new Promise((_, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason))
+      ),
+  ],
+]);
+const listener = new WebhookListener(routes, {
+  port: 0,
+  host: "127.0.0.1",
+  bodyLimit: LIMIT,
+  concurrency: 1,
+  clock: systemClock,
+  log: silentLogger,
+});
+
+before(() => listener.start(old));
+after(() => listener.stop());
+
+async function ask(
+  path: string,
+  body: string | undefined = "{}",
+  headers: Record<string, string> = { "content-type": "application/json" },
+  method: "GET" | "POST" = "POST",
+): Promise<[status: number, text: string]> {
+  const transport = await openHttpTransport({
+    server: `https://localhost:${listener.port}`,
+    certificateAuthority: bundle,
+  });
+  try {
+    const request = {
+      method,
+      path,
+      headers,
+      ...(method === "POST" && { body }),
+    };
+    const answer = await transport.send(request);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of answer.body) chunks.push(chunk);
+    return [answer.status, Buffer.concat(chunks).toString().trim()];
+  } finally {
+    transport.close();
+  }
+}
+
+test("the webhook listener answers a review, and refuses what is none", async () => {
+  assert.deepEqual(await ask("/echo", '{"a":1}'), [200, '{"got":{"a":1}}']);
+  assert.equal((await ask("/healthz", undefined, {}, "GET"))[0], 200);
+  assert.equal((await ask("/other"))[0], 404);
+  assert.equal((await ask("/echo", undefined, {}, "GET"))[0], 405);
+  assert.equal((await ask("/echo", "{}", {}))[0], 415);
+  assert.deepEqual(await ask("/echo", "{"), [
+    400,
+    "Cannot read the review: it must be JSON",
+  ]);
+  assert.equal((await ask("/echo", "[]"))[0], 400);
+  assert.deepEqual(await ask("/echo", `"${"a".repeat(LIMIT)}"`), [
+    413,
+    "Cannot read the review: it must have at most 1000 bytes",
+  ]);
+  assert.deepEqual(await ask("/fail"), [500, "Cannot decide: no database"]);
+  assert.deepEqual(await ask("/late?timeout=1s"), [
+    500,
+    "Cannot answer the webhook: it was not done within 900 ms",
+  ]);
+});
+
+test("the webhook listener refuses a request beyond those in progress with 429", async () => {
+  const first = ask("/wait");
+  let status = 0;
+  // The first request may still be on its way.
+  while (status !== 429) [status] = await ask("/late?timeout=1s");
+  waiting.resolve();
+  assert.deepEqual(await first, [200, "{}"]);
+});
+
+/** Opens a connection and returns it with the issuer of its certificate. */
+async function connected(
+  options: ConnectionOptions = {},
+): Promise<[socket: TLSSocket, issuer: string | undefined]> {
+  const socket = connect({
+    port: listener.port as number,
+    host: "127.0.0.1",
+    servername: "localhost",
+    ca: bundle,
+    ...options,
+  });
+  await inTime(
+    "connects",
+    new Promise<void>((resolve, reject) => {
+      socket.on("secureConnect", resolve).on("error", reject);
+    }),
+    10_000,
+  );
+  const { issuer } = socket.getPeerCertificate();
+  return [socket, String(issuer.CN)];
+}
+
+/** Sends a request on a connection, and returns the first line of the answer. */
+async function line(socket: TLSSocket): Promise<string> {
+  const answer = new Promise<string>((resolve, reject) => {
+    socket.once("data", (data) => resolve(String(data).split("\r\n")[0] ?? ""));
+    socket.once("close", () => reject(new Error("closed")));
+  });
+  socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  return await inTime("answers", answer, 10_000);
+}
+
+test("a new certificate serves new connections, and open ones stay open", async () => {
+  const [open, before] = await connected();
+  assert.equal(before, "old");
+  assert.match(await line(open), / 200 /);
+  await listener.use(next);
+  const [later, issuer] = await connected();
+  assert.equal(issuer, "new");
+  assert.match(await line(open), / 200 /);
+  assert.match(await line(later), / 200 /);
+  for (const socket of [open, later]) socket.destroy();
+});
