@@ -1,42 +1,6 @@
-import { Buffer } from "node:buffer";
-import type { ResolvedKind } from "../core/api/kind.ts";
-import { silentLogger } from "../core/logger.ts";
-import { Operator } from "../core/operator/operator.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
-import { memoryCluster } from "./support/memory_cluster.ts";
 import { cpuTime, memoryNow, peakRss } from "./support/sampling.ts";
-
-const Widget: ResolvedKind = {
-  group: "bench.coracle.dev",
-  version: "v1",
-  kind: "Widget",
-  plural: "widgets",
-  scope: "Namespaced",
-};
-
-/** List of small objects. */
-function list(count: number): Buffer {
-  const parts = Array.from({ length: count }, (_, i) =>
-    JSON.stringify({
-      metadata: {
-        name: `widget-${i.toString(36)}`,
-        namespace: `team-${i % 250}`,
-        uid: `53f80bda-c36c-4e8d-999c-${String(i).padStart(12, "0")}`,
-        resourceVersion: String(1_000 + i),
-        generation: 1,
-      },
-    }));
-  return Buffer.from(
-    `{"kind":"WidgetList","apiVersion":"bench.coracle.dev/v1","metadata":{"resourceVersion":"9"},"items":[${
-      parts.join(",")
-    }]}`,
-  );
-}
-
-/** Stream of changes that stays empty. */
-const silence: AsyncIterable<Uint8Array> = {
-  [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
-};
+import { Widget, widgetOperator } from "./support/widgets.ts";
 
 /** Memory of the process, apart from code. */
 function held(): number {
@@ -50,15 +14,7 @@ function held(): number {
  * holds is the price of its idle primaries beside their bytes in the store.
  */
 async function coracle(count: number): Promise<readonly Measure[]> {
-  const operator = new Operator({
-    client: memoryCluster({
-      kind: Widget,
-      list: list(count),
-      changes: silence,
-    }),
-    logger: silentLogger,
-    reconnect: { watchList: false },
-  });
+  const operator = widgetOperator(count);
   /** Registers a controller, and waits until it has run all objects. */
   const runAll = async (name: string, maxInterval: false | undefined) => {
     let runs = 0;

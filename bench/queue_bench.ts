@@ -4,6 +4,7 @@ import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { runRival } from "./support/built_rivals.ts";
 import { loadRival } from "./support/rival.ts";
 import { cpuTime, peakRss } from "./support/sampling.ts";
+import { Widget, widgetOperator } from "./support/widgets.ts";
 
 const COUNT = 1_000_000;
 const HOUR = 3_600_000;
@@ -76,6 +77,47 @@ async function coracle(): Promise<readonly Measure[]> {
     perKey("re-add", added2),
     perKey("take and done", taken),
     perKey("delayed add", delayed),
+    peakRss(),
+  ];
+}
+
+/**
+ * Subject: the queue of a started controller, whose runs do nothing. Its first
+ * keys are those of a list; then each object has two events.
+ */
+async function throughController(): Promise<readonly Measure[]> {
+  const operator = widgetOperator(COUNT);
+  let runs = 0;
+  let ended = Promise.withResolvers<void>();
+  const controller = operator.register(Widget, {
+    reconcile() {
+      if (++runs % COUNT === 0) ended.resolve();
+    },
+  });
+  const allRun = async (begin: () => unknown) => {
+    ended = Promise.withResolvers();
+    await begin();
+    await ended.promise;
+    // The last run has returned, but is not settled.
+    await new Promise(setImmediate);
+    verify(controller.health().waiting === 0, "no key must wait");
+  };
+  const listed = await step(() => allRun(() => operator.start()));
+  const keys = [...controller.primaries.keys()];
+  const triggerAll = () => keys.forEach((key) => controller.trigger(key));
+  const events = await step(() =>
+    allRun(() => {
+      triggerAll();
+      triggerAll();
+      verify(controller.health().waiting === COUNT, "no key may wait twice");
+    })
+  );
+  verify(runs === 2 * COUNT, `each key must run once a time: ${runs}`);
+  await operator.stop();
+  return [
+    ...inAll(events, 4),
+    perKey("object of the list, with its run", listed),
+    perKey("two events, with their run", events),
     peakRss(),
   ];
 }
@@ -218,6 +260,7 @@ export const bench: Bench = {
   rounds: 2,
   subjects: [
     { name: "coracle", run: coracle },
+    { name: "coracle, through a controller", run: throughController },
     { name: "Map alone", rival: true, run: mapAlone },
     { name: "fastq", rival: true, needs: "npm", run: fastq },
     { name: "p-queue", rival: true, needs: "npm", run: pQueue },

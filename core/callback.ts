@@ -31,18 +31,18 @@ export function immediate<T>(result: T, callback: string): T {
  * Calls a logger, metric, tracer or listener of the user and ignores its errors,
  * also those of a promise: they must not end the observed work.
  *
- * @param onError Function that counts the errors; by default what is missing in
- * the logs, metrics or traces shows the failure.
+ * @param onError Function that counts or logs the errors; by default what is
+ * missing in the logs, metrics or traces shows the failure.
  */
 export function attempt(
   call: () => unknown,
-  onError: () => void = () => {},
+  onError: (error: unknown) => void = () => {},
 ): void {
   try {
     const result = call();
     if (isPromise(result)) result.then(undefined, onError);
-  } catch {
-    onError();
+  } catch (error) {
+    onError(error);
   }
 }
 

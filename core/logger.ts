@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { attempt } from "./callback.ts";
+import { attempt, immediate } from "./callback.ts";
 import { systemCause, textWithCause } from "./error_text.ts";
 
 /** Severity of a log line, from least to most severe. */
@@ -78,7 +78,7 @@ export function jsonLogger(options: {
   } = options;
   return leveledLogger(level, (at, message, fields) => {
     const line: Record<string, unknown> = {
-      time: new Date(wallTime()).toISOString(),
+      time: new Date(immediate(wallTime(), "wallTime()")).toISOString(),
       level: at,
       message,
     };

@@ -90,5 +90,5 @@ export {
   type RetryPolicyOptions,
 } from "./queue/retry_policy.ts";
 export type { TokenBucketOptions } from "./queue/token_bucket.ts";
-export type { Limiter, RateLimitWindow } from "./queue/window_limiter.ts";
+export type { Limiter, RateLimitWindow } from "./queue/run_windows.ts";
 export type { Span, Tracer } from "./tracing.ts";

@@ -1,10 +1,12 @@
 /**
  * Pacing of repeated work: pauses that grow, rates, and limits of how much runs at
- * the same time. Time is passed in. A write that conflicts is repeated by
+ * the same time. Time, or the clock, is passed in. A write that conflicts is repeated by
  * `client/retry_on_conflict.ts`.
  *
  * @module
  */
+
+import type { Clock } from "./clock.ts";
 
 /** Pauses that grow by a factor with each failure in a row. */
 export interface GrowingPause {
@@ -31,6 +33,71 @@ export function pauseAfter(
 ): number {
   // The exponent is bounded, so that the power is never infinite.
   return Math.min(initial * multiplier ** Math.min(failures - 1, 1_000), max);
+}
+
+/** Longest pause that a server may request, in milliseconds. */
+const MAX_REQUESTED_MS = 5 * 60_000;
+
+/** Settings of a {@linkcode BackOff}, in milliseconds. */
+interface BackOffSettings {
+  /** First pause. */
+  readonly initialDelay: number;
+  /** Longest pause, before jitter. */
+  readonly maxDelay: number;
+  /** Time without failures after which pauses start again from the first. */
+  readonly resetAfter: number;
+}
+
+/**
+ * Exponential backoff between connection attempts: pauses double up to a cap, are
+ * lengthened by up to themselves at random so that the clients of a server that
+ * restarts do not reconnect together, and start again from the first after a time
+ * without failures.
+ *
+ * That time is measured from the end of the last pause, not from a successful
+ * connection: a server that accepts and drops connections must be protected.
+ */
+export class BackOff {
+  readonly #settings: BackOffSettings;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  /** Number of failures in a row. */
+  #failures = 0;
+  /** Time at which the last pause ended; undefined before the first pause. */
+  #resumed: number | undefined;
+
+  constructor(settings: BackOffSettings, clock: Clock, random: () => number) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /**
+   * Next pause in milliseconds.
+   *
+   * @param atLeast Pause that the server requested, of which at most five minutes
+   * count; jitter is added to it.
+   */
+  next(atLeast = 0): number {
+    const { initialDelay: initial, maxDelay: max, resetAfter } = this.#settings;
+    const now = this.#clock.now();
+    // NaN, from an error of other middleware, would be no pause at all.
+    const requested = atLeast > 0 ? Math.min(atLeast, MAX_REQUESTED_MS) : 0;
+    if (this.#resumed !== undefined && now - this.#resumed >= resetAfter) {
+      this.#failures = 0;
+    }
+    const pause = Math.max(
+      pauseAfter(++this.#failures, { initial, max }) * (1 + this.#random()),
+      requested * (1 + this.#random() / 10),
+    );
+    this.#resumed = now + pause;
+    return pause;
+  }
+
+  /** Pause as after the first failure, with jitter; the next one is not longer. */
+  short(): number {
+    return this.#settings.initialDelay * (1 + this.#random());
+  }
 }
 
 /**

@@ -80,11 +80,10 @@ interface Download extends Artifact {
 /** Reports errors of the spec, which are not retried. */
 function checkSpec(pass: StepContext<Mirror>): void {
   const { spec } = pass.object;
-  const invalid = (reason: string, message: string) => {
-    // What was verified before was of another spec.
-    pass.remove("Verified");
-    return new Stalled(reason, message);
-  };
+  // What was verified before was perhaps of another spec, or another artifact.
+  pass.remove("Verified");
+  const invalid = (reason: string, message: string) =>
+    new Stalled(reason, message);
   try {
     milliseconds(spec.timeout, "spec.timeout");
   } catch (error) {
@@ -105,8 +104,6 @@ async function awaitOthers(pass: StepContext<Mirror>): Promise<void> {
 /** Downloads a new artifact, verifies it and moves it to its place. */
 async function mirror(pass: StepContext<Mirror>): Promise<void> {
   const { object } = pass;
-  // A former result need not hold for the new artifact.
-  pass.remove("Verified");
   const kept = await keptArtifact(pass);
   const came = await pass.failing(
     { type: "FetchFailed", reason: "Unreachable" },

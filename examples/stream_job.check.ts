@@ -10,13 +10,11 @@ const options: Partial<CheckOptions> = {
     manager.tick();
     return manager.handle(request);
   },
-  // Rollouts are counted, and so are the jobs that they start.
+  // Rollouts are counted, as are the jobs that they start, and the last one that
+  // was healthy is kept.
   ignore: [
-    "StreamJob .status.rollout.attempt",
-    "StreamJob .status.rollout.revision",
-    "StreamJob .status.job.id",
-    "StreamJob .status.job.checkpoint",
-    "StreamJob .status.job.savepoint",
+    "StreamJob .status.rollout",
+    "StreamJob .status.job",
     "PUT http://127.0.0.1:8081/",
   ],
 };

@@ -5,8 +5,9 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/options.ts";
-import { BackOff } from "../core/cache/watch/reconnect.ts";
+import { guardedRandom } from "../core/callback.ts";
 import { sleep } from "../core/clock.ts";
+import { BackOff } from "../core/pace.ts";
 import type { TransportOptions } from "../core/client/transport/transport_options.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";
 import type { OpenStream } from "../core/client/transport/web_socket.ts";
@@ -163,8 +164,12 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
   }
 
   async #listen(run: SourceRun<P>): Promise<void> {
-    const { signal, context: { clock } } = run;
-    const random = this.#options.random ?? Math.random;
+    const { signal, context: { clock, log } } = run;
+    const random = guardedRandom(
+      this.#options.random ?? Math.random,
+      (error) =>
+        log.warn("Math.random is used instead of the option random", { error }),
+    );
     const backOff = new BackOff(PAUSES, clock, random);
     let connections = 0;
     while (!run.ended) {

@@ -1,6 +1,7 @@
 /**
  * Runs everything that must hold before a change is kept, one step after the
- * other, and ends with one line that counts over all of them.
+ * other, and ends with one line that counts over all of them. The step of the
+ * real control plane, which mostly waits, runs beside those that follow it.
  *
  * A test that fails once fails. A test that does not end fails by the limit of
  * its runtime; a process that is stuck is killed, and the file and the test that
@@ -38,6 +39,8 @@ type Runtime = "node" | "deno" | "bun";
 interface Step {
   readonly name: string;
   readonly command: readonly string[];
+  /** Module that imports the files, which are its arguments. */
+  readonly entry?: string | undefined;
   /** Files that the command is given; a step without is one check. */
   readonly files?: (() => readonly string[]) | undefined;
   /** Files that run when no folder is named, if these are not all. */
@@ -52,6 +55,8 @@ interface Step {
   readonly onDemand?: boolean | undefined;
   /** Whether it needs a real control plane. */
   readonly cluster?: boolean | undefined;
+  /** Whether it waits most of the time, so that the next steps run beside it. */
+  readonly beside?: boolean | undefined;
   /** Whether it needs Chromium. */
   readonly browser?: boolean | undefined;
   /** Milliseconds after which a process is killed and has failed. */
@@ -164,9 +169,19 @@ const STEPS: readonly Step[] = [
   { ...tests("deno", everywhere), usual: byRuntime },
   { ...tests("bun", everywhere), usual: byRuntime },
   {
+    ...tests("node", () => files(ON_CLUSTER).filter(canRunOnCluster)),
+    name: "cluster",
+    onDemand: true,
+    cluster: true,
+    beside: true,
+    workers: 6,
+    silence: CLUSTER_SILENCE_MS,
+  },
+  {
     ...tests("deno", () => files(SHIPPED)),
     name: "examples",
     command: ["deno", "test", "-A", "--doc", "--no-check", "--parallel"],
+    entry: undefined,
     workers: 1,
     batch: Infinity,
     silence: undefined,
@@ -183,14 +198,6 @@ const STEPS: readonly Step[] = [
     onDemand: true,
     limit: 30 * MINUTE_MS,
     silence: undefined,
-  },
-  {
-    ...tests("node", () => files(ON_CLUSTER).filter(canRunOnCluster)),
-    name: "cluster",
-    onDemand: true,
-    cluster: true,
-    workers: 6,
-    silence: CLUSTER_SILENCE_MS,
   },
   {
     ...tests("node", () => files(WALK)),
@@ -239,21 +246,16 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
     case "deno":
       return {
         ...common,
-        command: [
-          "deno",
-          "test",
-          "-A",
-          "--no-check",
-          "--preload=./tests/support/deno_test_limit.ts",
-        ],
-        workers: 2,
-        batch: 10,
+        command: ["deno", "test", "-A", "--no-check"],
+        entry: "./tests/support/deno_batch.ts",
+        workers: 3,
+        batch: 16,
       };
     case "bun":
       return {
         ...common,
         command: ["bun", "test", `--timeout=${TEST_LIMIT_MS}`],
-        workers: 2,
+        workers: 3,
         batch: 20,
       };
   }
@@ -310,11 +312,11 @@ const NEEDS_OWN_PROCESS = new RegExp(
 
 /** Groups files into those that may share a process. */
 function batchesOf(
-  { batch, report }: Step,
+  { batch, report, entry }: Step,
   files: readonly string[],
 ): (readonly string[])[] {
   const isAlone = (file: string) =>
-    report === "node" &&
+    (report === "node" || entry !== undefined) &&
     (file.startsWith("tests/check/") ||
       NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
   const shared = files.filter((file) => !isAlone(file));
@@ -442,6 +444,7 @@ async function runBatch(
     ...step.command,
     ...reportFlags(step.report ?? "node", path),
     ...(step.report === "node" && batch.length > 1 ? IN_ONE_PROCESS : []),
+    ...(step.entry === undefined ? [] : [step.entry, "--"]),
     ...batch.map((file) => `./${file}`),
   ];
   const { code, stdout, stderr } = await runCommand(command, {
@@ -452,7 +455,7 @@ async function runBatch(
   const output = stdout + stderr;
   const xml = await readFile(path, "utf8").catch(() => "");
   await rm(path, { force: true });
-  const report = withFiles(readJunitReport(xml), batch, stdout);
+  const report = withFiles(readJunitReport(xml), batch);
   const { passed, failed, skipped } = report;
   const count = passed + failed.length + skipped.length;
   const why = whyFailed(code, step) ??
@@ -473,18 +476,11 @@ async function runBatch(
 }
 
 /** Adds the file of each failed test where the report does not have it. */
-function withFiles(
-  report: TestReport,
-  batch: readonly string[],
-  output: string,
-): TestReport {
+function withFiles(report: TestReport, batch: readonly string[]): TestReport {
   const failed = report.failed.map((test) => {
-    if (batch.length === 1) return { ...test, file: batch[0] ?? "" };
-    // Deno writes the file before the names of its tests.
-    const before = output.split(`\n${test.name} ...`)[0] ?? "";
-    const [, file] = [...before.matchAll(/ tests? from \.\/(\S+)/g)].at(-1) ??
-      [];
-    return file === undefined ? test : { ...test, file };
+    const [, file, name] = /^(\S+_test\.ts): (.*)$/s.exec(test.name) ?? [];
+    if (file && name) return { ...test, file, name };
+    return batch.length === 1 ? { ...test, file: batch[0] ?? "" } : test;
   });
   return { ...report, failed };
 }
@@ -618,15 +614,25 @@ async function main(args: readonly string[]): Promise<number> {
   const built = steps.some(({ cluster }) => cluster)
     ? buildControlPlane(KUBERNETES).then(() => goTool("helm")).catch(() => {})
     : undefined;
-  for (const step of steps) {
+  const run = async (step: Step) => {
     const start = performance.now();
     printBegin(step);
-    const report = await runStep(step, only, built);
+    const report = await runStep(step, only, built).catch((error) => ({
+      passed: 0,
+      failed: [whole(step.name, String(error), "")],
+      skipped: [],
+    }));
     printReport(step, report, (performance.now() - start) / 1000);
     passed += report.passed;
     failed += report.failed.length;
     skipped += report.skipped.length;
+  };
+  const beside: Promise<void>[] = [];
+  for (const step of steps) {
+    if (step.beside) beside.push(run(step));
+    else await run(step);
   }
+  await Promise.all(beside);
   if (failed > 0) print(`Seed of the property tests: FC_SEED=${SEED}`);
   print(`${passed} passed, ${failed} failed, ${skipped} skipped`);
   return failed === 0 ? 0 : 1;

@@ -186,8 +186,14 @@ function vendor(name: string): void {
     // The entry point of yaml for browsers is an ES module.
     ...(name === "#yaml" ? ["--platform=browser"] : []),
     // As in Node itself without undici's experimental parser, and without its forms.
+    // Of the two builds of the parser one is enough: that without SIMD runs on all
+    // processors, and responses are parsed as fast.
     ...(name === "#undici"
-      ? ["--define:esbuildDetection=1", "--external:../web/*"]
+      ? [
+        "--define:esbuildDetection=1",
+        "--external:../web/*",
+        "--external:*/llhttp_simd-wasm.js",
+      ]
       : []),
   ).replaceAll(
     /__require\("([\w/:]+)"\)/g,

@@ -1,5 +1,6 @@
 import { cpus } from "node:os";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 
 /** Current runtime, and how it runs another file. */
 export interface Runtime {
@@ -16,6 +17,11 @@ export interface Runtime {
 /** Condition by which the names of both packages lead to their sources. */
 const SOURCE = "--conditions=@coracle/source";
 
+/** Configuration that has those names; Deno would take bench/package.json. */
+const CONFIG = `--config=${
+  fileURLToPath(new URL("../../deno.json", import.meta.url))
+}`;
+
 /** Current runtime. */
 export function currentRuntime(): Runtime {
   const { versions, execPath } = process;
@@ -23,8 +29,8 @@ export function currentRuntime(): Runtime {
     return {
       name: `deno ${versions["deno"]}`,
       program: execPath,
-      command: ["run", "-A"],
-      flags: ["run", "-A", "--no-check", "--v8-flags=--expose-gc"],
+      command: ["run", "-A", CONFIG],
+      flags: ["run", "-A", "--no-check", "--v8-flags=--expose-gc", CONFIG],
     };
   }
   if (versions["bun"] !== undefined) {

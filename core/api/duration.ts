@@ -73,7 +73,8 @@ export function milliseconds(
 }
 
 /**
- * Formats a duration for people: `250ms`, `1.5s`, `2m`, `1h30m`.
+ * Formats a duration for people: `250ms`, `1.5s`, `2m`, `1h30m`, `1d12h`. From a day
+ * on it is rounded to hours.
  *
  * @param duration The duration in milliseconds.
  *
@@ -85,10 +86,19 @@ export function milliseconds(
  * ```
  */
 export function durationText(duration: number): string {
-  if (duration < 1_000) return `${Math.round(duration)}ms`;
-  if (duration < 60_000) return `${Number((duration / 1_000).toFixed(1))}s`;
+  if (Math.round(duration) < 1_000) return `${Math.round(duration)}ms`;
+  const seconds = Number((duration / 1_000).toFixed(1));
+  if (seconds < 60) return `${seconds}s`;
   const minutes = Math.round(duration / 60_000);
-  const hours = Math.floor(minutes / 60);
-  if (hours === 0) return `${minutes}m`;
-  return minutes % 60 === 0 ? `${hours}h` : `${hours}h${minutes % 60}m`;
+  if (minutes < 24 * 60) return pairText(minutes, 60, "hm");
+  return pairText(Math.round(minutes / 60), 24, "dh");
+}
+
+/** A count of small units with those that are full ones, such as `1h30m`. */
+function pairText(count: number, full: number, units: "hm" | "dh"): string {
+  const rest = count % full;
+  const large = (count - rest) / full;
+  return `${large === 0 ? "" : `${large}${units[0]}`}${
+    rest === 0 ? "" : `${rest}${units[1]}`
+  }`;
 }

@@ -113,7 +113,7 @@ export interface Scale extends KubernetesObject {
   status?: {
     /** Observed number of replicas. */
     replicas: number;
-    /** Label selector of the pods. */
+    /** Label selector of the pods, as text; absent if the kind has none. */
     selector?: string | undefined;
   } | undefined;
 }

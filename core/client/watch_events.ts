@@ -65,7 +65,7 @@ export type WatchEvent<T extends KubernetesObject = KubernetesObject> =
     readonly object: T;
   }
   | {
-    /** Type of the event. */
+    /** A mark of progress: no object has changed. */
     readonly type: "BOOKMARK";
     /** Object with the resource version that the watch has reached. */
     readonly object: {

@@ -2,9 +2,9 @@
  * Controllers, which reconcile the objects of one kind.
  *
  * This folder contains the types that the author of an operator uses
- * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), the
- * watches of primaries and secondaries, and in `run/` the run loop, from an
- * event to a run and the writes of its result.
+ * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), in
+ * `watch/` the event sources, of primaries and others, and in `run/` the run loop,
+ * from an event to a run and the writes of its result.
  *
  * Guarantees: one run of an object at a time, no lost events, every run sees
  * the newest state including own writes, every failure is retried or reported.
@@ -30,12 +30,12 @@ import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
+import type { ControllerOptions } from "./controller_options.ts";
 import {
-  type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
   finalizerOf,
-} from "./controller_options.ts";
+} from "./controller_settings.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
 import { EventProcessor } from "./run/event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";
@@ -51,7 +51,7 @@ import {
   namespaceSet,
 } from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
-import { PrimarySource } from "./primary_source.ts";
+import { PrimarySource } from "./watch/primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
@@ -66,8 +66,8 @@ import {
   RunReporter,
 } from "./run/run_observers.ts";
 import type { ShardAssignment } from "./shard.ts";
-import { SourceGroup } from "./source_group.ts";
-import { WatchGroup } from "./watch_group.ts";
+import { SourceGroup } from "./watch/source_group.ts";
+import { WatchGroup } from "./watch/watch_group.ts";
 import { WatchingSource } from "./watch/watch_source.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 

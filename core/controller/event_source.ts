@@ -179,7 +179,11 @@ export interface EventSource<
    * does not trigger a run, while changes of other clients do.
    */
   beginWrite?(key: ObjectKey): OwnWrite;
-  /** Handles an event of a primary. */
+  /**
+   * Called for each event of a primary, before its run, whatever the filters of
+   * the controller say; it must not wait. By default the source does not follow
+   * the primaries.
+   */
   onPrimary?(event: PrimaryEvent<P>): void;
   /**
    * Called when this replica begins to run primaries that another one may have

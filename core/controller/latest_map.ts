@@ -17,6 +17,7 @@ export class LatestMap<V> {
   readonly #sample: SampledKeys<V> | undefined;
   #newer: Map<string, V> = new Map();
   #older: Map<string, V> = new Map();
+  #hasForgotten = false;
 
   /**
    * Creates a map of `limit` keys per generation, which may be `Infinity`.
@@ -26,6 +27,11 @@ export class LatestMap<V> {
   constructor(limit: number, sample = 0) {
     this.#limit = limit;
     this.#sample = sample === 0 ? undefined : new SampledKeys(sample);
+  }
+
+  /** Whether keys were forgotten since the map was last empty. */
+  get hasForgotten(): boolean {
+    return this.#hasForgotten;
   }
 
   /** Number of keys, without those of the sample. */
@@ -40,6 +46,7 @@ export class LatestMap<V> {
 
   set(key: string, value: V): void {
     if (this.#newer.size === this.#limit && !this.#newer.has(key)) {
+      this.#hasForgotten ||= this.#older.size > 0;
       this.#sample?.offer(this.#older);
       this.#older = this.#newer;
       this.#newer = new Map();
@@ -51,12 +58,14 @@ export class LatestMap<V> {
     this.#newer.delete(key);
     this.#older.delete(key);
     this.#sample?.delete(key);
+    if (this.#newer.size + this.#older.size === 0) this.#hasForgotten = false;
   }
 
   clear(): void {
     this.#newer.clear();
     this.#older.clear();
     this.#sample?.clear();
+    this.#hasForgotten = false;
   }
 
   /** Keys and values, without those of the sample; the latest last. */

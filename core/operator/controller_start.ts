@@ -14,11 +14,12 @@ import type { Controller, ControllerDeps } from "../controller/controller.ts";
 import {
   type ControllerSettings,
   finalizerOf,
-} from "../controller/controller_options.ts";
+} from "../controller/controller_settings.ts";
 import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import type { WatchingSource } from "../controller/watch/watch_source.ts";
 import type { WebhookClientConfig } from "../client/webhook_host.ts";
+import { pauseAfter } from "../pace.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
@@ -120,9 +121,8 @@ export interface ControllerStartDeps {
   readonly conversion?: WebhookClientConfig | undefined;
 }
 
-/** First pause between attempts to start, doubled each time. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
+/** Pauses between attempts to start. */
+const PAUSE = { initial: 1_000, max: 30_000 } as const;
 
 /** Pause between two log lines about the first sync, in milliseconds. */
 const PROGRESS_MS = 5_000;
@@ -234,10 +234,7 @@ async function startWithRetries(
   options: ControllerStartDeps,
 ): Promise<void> {
   const { deps, signal } = options;
-  for (
-    let pause = FIRST_PAUSE_MS;;
-    pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
-  ) {
+  for (let failures = 1;; failures++) {
     try {
       await install(controller, options);
       checkWanted(controller, options);
@@ -245,6 +242,7 @@ async function startWithRetries(
       return;
     } catch (error) {
       checkWanted(controller, options);
+      const pause = pauseAfter(failures, PAUSE);
       deps.log.warn("A controller cannot start, retrying", {
         controller: controller.name,
         retryIn: pause,

@@ -156,6 +156,8 @@ abstract class Family<V> {
   readonly #byText: Map<string, V> = new Map();
   /** Values by the identity of the labels, which saves formatting them. */
   #byObject: WeakMap<MetricLabels, V> = new WeakMap();
+  /** Frozen labels that were used last, and their value. */
+  #last: { readonly labels: MetricLabels; readonly value: V } | undefined;
 
   constructor(type: MetricType, { name, help }: FamilyOptions) {
     this.type = type;
@@ -165,6 +167,7 @@ abstract class Family<V> {
 
   remove(labels: MetricLabels = NO_LABELS): void {
     this.#byObject = new WeakMap(); // Equal labels may be other objects.
+    this.#last = undefined;
     this.#byText.delete(labelsText(labels));
   }
 
@@ -172,6 +175,7 @@ abstract class Family<V> {
   protected clear(): void {
     this.#byText.clear();
     this.#byObject = new WeakMap();
+    this.#last = undefined;
   }
 
   text(): string {
@@ -186,8 +190,12 @@ abstract class Family<V> {
 
   /** Value of a time series; the first call creates it. */
   protected valueOf(labels: MetricLabels): V {
+    if (this.#last?.labels === labels) return this.#last.value;
     let value = this.#byObject.get(labels);
-    if (value !== undefined) return value;
+    if (value !== undefined) {
+      this.#last = { labels, value };
+      return value;
+    }
     const text = labelsText(labels);
     value = this.#byText.get(text) ?? this.create();
     this.#byText.set(text, value);

@@ -378,7 +378,10 @@ export class Operator {
     await webhooks.remove();
   }
 
-  /** Unregisters a controller; its runs may end within the grace period. */
+  /**
+   * Unregisters a controller, and waits until it has stopped: its runs may end
+   * within the grace period. A name that no controller has is ignored.
+   */
   async unregister(name: string): Promise<void> {
     const controller = this.#controllers.get(name);
     if (controller === undefined) return;

@@ -20,8 +20,7 @@ export const REMOVED: RowState = 3;
 export const NONE = -1;
 
 /**
- * Table of the keys that wait, run or have a deadline or value: a row of typed
- * arrays for each, some 110 bytes with its share of the index, beside the text of
+ * Table of the keys that are not idle: a row of typed arrays for each, some 110 bytes with its share of the index, beside the text of
  * the key.
  * Rows are used again, and after a burst the memory is given back.
  *
@@ -32,6 +31,9 @@ export const NONE = -1;
  */
 export class KeyRows {
   readonly #seed: number = Math.floor(Math.random() * 2 ** 32);
+  /** Key that was hashed last, and its hash: an event looks it up several times. */
+  #hashed: string | undefined;
+  #lastHash = 0;
   #index: Int32Array = new Int32Array(ENTRY * FIRST_CAPACITY);
   #keys: (string | undefined)[] = [];
   #free: Int32Array = new Int32Array(0);
@@ -114,7 +116,7 @@ export class KeyRows {
     return row;
   }
 
-  /** Frees the row of a key that is idle and has neither deadlines nor a value. */
+  /** Frees the row of a key that is idle. */
   remove(row: number): void {
     this.#closeGap(row);
     this.#keys[row] = undefined;
@@ -171,22 +173,11 @@ export class KeyRows {
   /** Changes the number of rows that there is memory for. */
   #resize(capacity: number): void {
     this.#capacity = capacity;
-    this.#free = resized(this.#free, new Int32Array(capacity));
-    this.hashes = resized(this.hashes, new Int32Array(capacity));
-    this.states = resized(this.states, new Uint8Array(capacity));
-    this.priorities = resized(this.priorities, new Uint8Array(capacity));
-    this.causes = resized(this.causes, new Uint8Array(capacity));
-    this.events = resized(this.events, new Uint32Array(capacity));
-    this.addedAt = resized(this.addedAt, new Float64Array(capacity));
-    this.timerAt = resized(this.timerAt, new Float64Array(capacity));
-    this.timerCauses = resized(this.timerCauses, new Uint8Array(capacity));
-    this.plannedAt = resized(this.plannedAt, new Float64Array(capacity));
-    this.plannedCauses = resized(this.plannedCauses, new Uint8Array(capacity));
-    this.heldUntil = resized(this.heldUntil, new Float64Array(capacity));
-    this.places = resized(this.places, new Float64Array(capacity));
-    this.heapIndex = resized(this.heapIndex, new Int32Array(capacity));
-    this.previous = resized(this.previous, new Int32Array(capacity));
-    this.next = resized(this.next, new Int32Array(capacity));
+    this.#free = resized(this.#free, capacity);
+    for (const [name, column] of Object.entries(this)) {
+      if (!ArrayBuffer.isView(column)) continue;
+      Object.assign(this, { [name]: resized(column as Column, capacity) });
+    }
     this.#fillIndex();
   }
 
@@ -207,6 +198,7 @@ export class KeyRows {
 
   /** Hash of a key, two characters at a time, as MurmurHash3 does. */
   #hash(key: string): number {
+    if (key === this.#hashed) return this.#lastHash;
     const { length } = key;
     let hash = this.#seed | 0;
     let at = 0;
@@ -217,17 +209,16 @@ export class KeyRows {
     }
     if (at < length) hash = Math.imul(hash ^ key.charCodeAt(at), 0x9e3779b1);
     hash = Math.imul(hash ^ hash >>> 16, 0x85ebca6b);
-    return hash ^ hash >>> 13;
+    this.#hashed = key;
+    return this.#lastHash = hash ^ hash >>> 13;
   }
 }
 
-/** Array with the first numbers of another one. */
-function resized<
-  A extends Int32Array | Uint8Array | Uint32Array | Float64Array,
->(
-  from: A,
-  to: A,
-): A {
-  to.set(from.length > to.length ? from.subarray(0, to.length) : from);
+type Column = Int32Array | Uint8Array | Uint32Array | Float64Array;
+
+/** Array of another length with the same numbers, as far as there is room. */
+function resized<A extends Column>(from: A, length: number): A {
+  const to = new (from.constructor as new (length: number) => A)(length);
+  to.set(from.subarray(0, length));
   return to;
 }

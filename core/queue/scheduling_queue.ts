@@ -8,13 +8,16 @@
  *
  * @module
  */
-import { checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock, type Timer } from "../clock.ts";
 import { IDLE, KeyRows, NONE, REMOVED, RUNNING, WAITING } from "./key_rows.ts";
 import { PlaceTimes } from "./place_times.ts";
 import { ReadyLists } from "./ready_lists.ts";
 import { TimerHeap } from "./timer_heap.ts";
-import type { Limiter } from "./window_limiter.ts";
+import {
+  type Limiter,
+  type RateLimitWindow,
+  RunWindows,
+} from "./run_windows.ts";
 
 /** Maximum number of deadlines that one turn of the event loop handles. */
 const DEADLINES_PER_TURN = 5_000;
@@ -47,8 +50,8 @@ export interface SchedulingQueueOptions {
    * and may take keys immediately.
    */
   readonly onReady?: (() => void) | undefined;
-  /** Limiter of the runs of single keys; no limit if absent. */
-  readonly limiter?: Limiter | undefined;
+  /** Limit of the runs of single keys; no limit if absent. */
+  readonly limiter?: RateLimitWindow | Limiter | undefined;
   /** Places of the keys; without it each key takes the memory of an item. */
   readonly places?: KeyPlaces | undefined;
 }
@@ -67,13 +70,6 @@ export interface KeyPlaces {
   /** Cause of the runs at the end of an interval. */
   readonly interval: AddOptions;
 }
-
-const RULES: OptionRules<SchedulingQueueOptions> = {
-  clock: "clock?",
-  onReady: "function?",
-  limiter: "object?",
-  places: "object?",
-};
 
 /** Cause and priority with which a key is added. */
 export interface AddOptions {
@@ -102,7 +98,10 @@ const PLAIN_ADD: AddOptions = {};
 export interface QueueItem<V = unknown> {
   /** Key of the object. */
   readonly key: string;
-  /** Value of the key, as {@linkcode SchedulingQueue.setValue} sets it. */
+  /**
+   * Value that the owner keeps with the key; undefined if absent. Unless the key is
+   * taken, {@linkcode SchedulingQueue.remove} drops it.
+   */
   value: V | undefined;
   /** Priority of the run. */
   readonly priority: Priority;
@@ -120,8 +119,6 @@ export interface QueueItem<V = unknown> {
   readonly isDirty: boolean;
   /** Whether the key was removed since it was taken. */
   readonly isRemoved: boolean;
-  /** Time of the planned reschedule; infinite if none is planned. */
-  readonly rescheduleAt: number;
 }
 
 /** Key that was taken, with a copy of its run. */
@@ -171,10 +168,6 @@ class Taken<V> implements QueueItem<V> {
   get isRemoved(): boolean {
     return this.#rows.states[this.row] === REMOVED;
   }
-
-  get rescheduleAt(): number {
-    return this.#rows.plannedAt[this.row] as number;
-  }
 }
 
 /**
@@ -195,9 +188,8 @@ class Taken<V> implements QueueItem<V> {
  *   freed immediately. If it is running, the run continues with
  *   {@linkcode QueueItem.isRemoved} set, and if the key is added again, its next
  *   run waits for the end of this one.
- * - A key that neither waits, runs nor has a deadline or value takes no memory.
- *   Keys with
- *   places that wait for their first run, or only for their interval, take eight
+ * - A key that neither waits, runs nor has a deadline, value or period of a rate
+ *   limit takes no memory. Keys with places that wait for their first run, or only for their interval, take eight
  *   bytes; the first ones are taken by place, in turn with other keys of priority
  *   `resync`.
  * - There is one timer of the clock, for the earliest deadline.
@@ -211,6 +203,7 @@ export class SchedulingQueue<V = unknown> {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
+  readonly #windows: RunWindows | undefined;
   readonly #places: KeyPlaces | undefined;
   readonly #times: PlaceTimes = new PlaceTimes();
   /** Time of the next sweep of the intervals. */
@@ -229,16 +222,16 @@ export class SchedulingQueue<V = unknown> {
   /**
    * Creates an empty queue.
    *
-   * @param options Clock, callback and limiter.
-   * @throws {TypeError} If an option is unknown or of another type.
+   * @throws {TypeError | RangeError} If the limit of runs is invalid.
    */
   constructor(options: SchedulingQueueOptions = {}) {
-    checkOptions(options, RULES, "a queue");
-    const { clock = systemClock, onReady = () => {}, limiter } = options;
-    this.#places = options.places;
+    const { clock = systemClock, onReady = () => {}, limiter, places } =
+      options;
+    this.#places = places;
     this.#clock = clock;
     this.#onReady = onReady;
-    this.#limiter = limiter;
+    if (limiter === undefined || "admit" in limiter) this.#limiter = limiter;
+    else this.#windows = new RunWindows(limiter);
   }
 
   /** Number of keys that wait to be taken. */
@@ -256,7 +249,7 @@ export class SchedulingQueue<V = unknown> {
     return this.#deadlines.size + this.#times.delayed;
   }
 
-  /** Number of keys that wait, run or have a deadline or value, by more than a place. */
+  /** Number of keys that take more memory than a place. */
   get size(): number {
     return this.#rows.size;
   }
@@ -272,13 +265,9 @@ export class SchedulingQueue<V = unknown> {
     return row < 0 ? undefined : this.#rows.values[row] as V | undefined;
   }
 
-  /** Sets the value of a key, or removes it, without any effect on its runs. */
-  setValue(key: string, value: V | undefined): void {
-    const rows = this.#rows;
-    const row = value === undefined ? rows.find(key) : rows.findOrAdd(key);
-    if (row < 0) return;
-    rows.values[row] = value;
-    this.#forgetIdle(row);
+  /** Sets the value of a key, without any effect on its runs. */
+  setValue(key: string, value: V): void {
+    this.#rows.values[this.#rows.findOrAdd(key)] = value;
   }
 
   /** Keys with a value, and their values. */
@@ -403,16 +392,7 @@ export class SchedulingQueue<V = unknown> {
       if (row < 0) continue;
       this.#waiting--;
       // A closed queue has no deadlines, so that it has nothing left once drained.
-      if (this.#limiter !== undefined && !this.#closed) {
-        const now = this.#clock.now();
-        const wait = this.#limiter.admit(rows.key(row) as string, now);
-        if (wait > 0) {
-          rows.states[row] = IDLE;
-          rows.heldUntil[row] = now + wait;
-          this.#updateDeadline(row);
-          continue;
-        }
-      }
+      if (!this.#closed && !this.#admit(row)) continue;
       const taken = new Taken<V>(rows, row);
       rows.states[row] = RUNNING;
       rows.events[row] = 0;
@@ -421,6 +401,21 @@ export class SchedulingQueue<V = unknown> {
       return taken;
     }
     return undefined;
+  }
+
+  /** Admits the run of a row, or holds the row as long as its limit says. */
+  #admit(row: number): boolean {
+    if (this.#windows === undefined && this.#limiter === undefined) return true;
+    const rows = this.#rows;
+    const now = this.#clock.now();
+    for (const over of this.#windows?.end(now) ?? []) this.#forgetIdle(over);
+    const wait = this.#windows?.admit(row, now) ??
+      this.#limiter?.admit(rows.key(row) as string, now) ?? 0;
+    if (wait === 0) return true;
+    rows.states[row] = IDLE;
+    rows.heldUntil[row] = now + wait;
+    this.#updateDeadline(row);
+    return false;
   }
 
   /** Next key that waits by its place, as a waiting row; -1 if it is gone. */
@@ -536,6 +531,7 @@ export class SchedulingQueue<V = unknown> {
     this.#sweepDue = Infinity;
     this.#setTimer();
     const rows = this.#rows;
+    for (const row of this.#windows?.end(Infinity) ?? []) this.#forgetIdle(row);
     for (let row; (row = this.#deadlines.first) >= 0;) {
       rows.timerAt[row] = rows.plannedAt[row] = Infinity;
       rows.heldUntil[row] = 0;
@@ -613,9 +609,10 @@ export class SchedulingQueue<V = unknown> {
       }
       this.#updateDeadline(row);
     }
-    if ((rows.heapIndex[row] as number) < 0 && rows.values[row] === undefined) {
-      rows.remove(row);
-    }
+    if (
+      (rows.heapIndex[row] as number) < 0 && rows.values[row] === undefined &&
+      !this.#windows?.has(row)
+    ) rows.remove(row);
   }
 
   #updateDeadline(row: number): void {

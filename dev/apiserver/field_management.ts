@@ -13,6 +13,7 @@ import {
   type ResourceVersion,
   subresourcesOf,
 } from "./registry.ts";
+import { serverError } from "./status.ts";
 import { apiVersionIn } from "./storage/object_view.ts";
 
 const STATUS_FIELD: FieldSet = FieldSet.of([["f:status"]]);
@@ -45,7 +46,13 @@ function managedKind(write: ManagedWrite): ManagedKind {
   const reset = resetFields(write);
   const requested = apiVersionIn(write);
   return {
-    schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
+    schema: (apiVersion) => {
+      const schema = versionOf(definition, apiVersion)?.schema;
+      if (schema || !definition.custom) return schema;
+      throw serverError(
+        `request to convert CR to an invalid group/version: ${apiVersion}`,
+      );
+    },
     // Ownership of all fields is kept, including fields that the schema of
     // another version would drop; a webhook may move them.
     convert: ({ value }, apiVersion) =>
@@ -91,7 +98,10 @@ export function applyPatch(
   write: ManagedWrite & { readonly force: boolean },
 ): UntypedObject {
   const { definition, version, force } = write;
-  const merged = applyManaged(managedKind(write), { live, applied }, {
+  const { object: merged, changed } = applyManaged(managedKind(write), {
+    live,
+    applied,
+  }, {
     ...managedFieldsWrite(write),
     force,
   });
@@ -100,6 +110,7 @@ export function applyPatch(
   const object = definition.custom
     ? mutableCopy(merged)
     : version.decode(mutableCopy(merged)).object;
-  version.setDefaults(object);
+  // An object that does not change keeps fields unset that its version defaults.
+  if (changed) version.setDefaults(object);
   return object;
 }

@@ -49,7 +49,10 @@ export function helmChart(
 ): readonly ManifestFile[] {
   const { name, operators } = input;
   const place = { name: NAME, namespace: NAMESPACE };
-  const { definitions, rbac } = operatorManifests({ ...input, ...place });
+  const { definitions, rbac, userRoles } = operatorManifests({
+    ...input,
+    ...place,
+  });
   const [account, ...roles] = rbac;
   const bound = roles.map((role) => ({
     ...role,
@@ -85,7 +88,7 @@ export function helmChart(
         },
       },
     ),
-    "rbac.yaml": render(".Values.rbac.create", ...bound) +
+    "rbac.yaml": render(".Values.rbac.create", ...bound, ...userRoles) +
       raw(EXTRA_RULES),
     "deployment.yaml": onlyOne(input) +
       template(toYaml(deploymentOf(input)), name),

@@ -23,7 +23,7 @@ export function kustomization(
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
-    "rbac.yaml": found.rbac,
+    "rbac.yaml": [...found.rbac, ...found.userRoles],
     "deployment.yaml": [found.deployment],
   };
   const components: Readonly<Record<string, readonly unknown[]>> = {

@@ -99,11 +99,16 @@ export const manifestsCommand: Command = {
     const text = assumptions(input).map((note) => `${note}\n`).join("") +
       seen;
     if (output === undefined) {
-      const { namespace, definitions, rbac, deployment } = operatorManifests(
-        input,
-      );
+      const found = operatorManifests(input);
+      const { namespace, definitions, rbac, userRoles, deployment } = found;
       const refused = await printManifests(terminal, {
-        objects: [namespace, ...definitions, ...rbac, deployment],
+        objects: [
+          namespace,
+          ...definitions,
+          ...rbac,
+          ...userRoles,
+          deployment,
+        ],
         notes: text,
         definitions,
       });

@@ -23,6 +23,7 @@ import {
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
+import { userRoles } from "./user_roles.ts";
 
 /** Built-in kinds of a list of names such as `ConfigMap`. */
 export async function managedKinds(
@@ -62,6 +63,8 @@ export interface OperatorManifests {
   readonly definitions: readonly CrdManifest[];
   /** Service account, roles and bindings. */
   readonly rbac: readonly RbacManifest[];
+  /** Roles for the users of the kinds. */
+  readonly userRoles: readonly RbacManifest[];
   readonly deployment: unknown;
 }
 
@@ -90,6 +93,10 @@ export function operatorManifests(
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
+    userRoles: userRoles([...definitions.values()], {
+      name,
+      labels: operatorLabels(name),
+    }),
     deployment: operatorDeployment({ name, namespace, image, operators }),
   };
 }

@@ -104,8 +104,8 @@ export interface CheckOptions {
   readonly from?: string | undefined;
   /**
    * Differences that are ignored, because they depend on how a state was
-   * reached: fields, such as `Release .status.rollout.revision`, with `[]` for
-   * positions in lists; objects, such as `Secret default/acme-account`; all
+   * reached: fields with what is in them, such as `Release .status.rollout`, with
+   * `[]` for positions in lists; objects, such as `Secret default/acme-account`; all
    * objects of a kind, such as `Pod`, or those with labels, such as
    * `Pod app=autoscaler,tier=worker`; and prefixes of requests outside the
    * cluster, such as `POST http://acme.test`.

@@ -205,7 +205,7 @@ test("a chart keeps braces of a definition and its choice of deletion", async ()
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: { name: "boats.test.coracle.dev", annotations: { a: "{{b}}" } },
-    spec: {},
+    spec: { group: "test.coracle.dev", names: { plural: "boats" } },
   } as unknown as CrdManifest;
   const { read } = await filesBy(helmChart, [{
     ...ELECTED,
@@ -221,7 +221,10 @@ metadata:
   annotations:
     a: "{{ "{{" }}b}}"
     helm.sh/resource-policy: {{ ternary "keep" "delete" .Values.crds.keep }}
-spec: {}
+spec:
+  group: test.coracle.dev
+  names:
+    plural: boats
 {{- end }}
 `,
   );

@@ -220,6 +220,8 @@ test("kubectl builds the kustomization with all components", {
   const found = parseAllDocuments(stdout).map((one) => one.toJSON());
   assert.deepEqual(found.map(({ kind }) => kind).toSorted(), [
     "ClusterRole",
+    "ClusterRole",
+    "ClusterRole",
     "ClusterRoleBinding",
     "CustomResourceDefinition",
     "Deployment",
@@ -237,7 +239,7 @@ test("kubectl builds the kustomization with all components", {
   const { labels } = deployment.spec.template.metadata;
   for (const { kind, metadata } of found) {
     if (["CustomResourceDefinition", "Namespace"].includes(kind)) continue;
-    assert.deepEqual(metadata.labels, labels, kind);
+    assert.deepEqual({ ...metadata.labels, ...labels }, metadata.labels, kind);
   }
 });
 

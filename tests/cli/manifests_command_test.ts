@@ -17,7 +17,11 @@ import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 /** A manifest, as far as the tests read it. */
 interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly rules?: readonly PolicyRule[];
   readonly spec?: Record<string, unknown>;
 }
@@ -47,9 +51,15 @@ async function manifests(
   return { code, found, said };
 }
 
+/** Whether a role is for the users of the kinds, not for the operator. */
+function isForUsers({ kind, metadata }: Manifest): boolean {
+  return kind === "ClusterRole" && /-(viewer|editor)$/.test(metadata.name);
+}
+
 /** Rules as text, such as `Role a: configmaps get,list`, by roles. */
 function rulesOf(found: readonly Manifest[]): readonly string[] {
-  return found.flatMap(({ kind, metadata, rules = [] }) =>
+  const own = found.filter((one) => !isForUsers(one));
+  return own.flatMap(({ kind, metadata, rules = [] }) =>
     rules.flatMap(({ resources = [], verbs }) =>
       resources.map((resource) =>
         `${[kind, metadata.namespace].join(" ").trim()}: ${resource} ${verbs}`
@@ -630,8 +640,43 @@ test("coracle manifests prints objects in the order to apply them", async () => 
     "ServiceAccount",
     "ClusterRole",
     "ClusterRoleBinding",
+    "ClusterRole",
+    "ClusterRole",
     "Deployment",
   ]);
+});
+
+test("coracle manifests lets users see and change the operator's kinds", async () => {
+  const { found } = await manifests(boats(
+    "",
+    `operator.register(Boat, { reconcile });
+operator.register(Ship, { reconcile });`,
+  ));
+  const into = (metadata: Manifest["metadata"]) =>
+    Object.keys(metadata.labels ?? {}).flatMap((label) =>
+      label.split("/aggregate-to-")[1] ?? []
+    );
+  assert.deepEqual(
+    found.filter(isForUsers).map(({ metadata, rules }) => [
+      metadata.name,
+      into(metadata),
+      rules,
+    ]),
+    [["viewer", ["view"], ["get", "list", "watch"]], [
+      "editor",
+      ["edit", "admin"],
+      ["create", "delete", "get", "list", "patch", "update", "watch"],
+    ]].map(([role, roles, verbs]) => [`boats-${role}`, roles, [{
+      apiGroups: ["test.coracle.dev"],
+      resources: ["boats", "ships"],
+      verbs,
+    }]]),
+  );
+  const none = await manifests(boats(
+    "",
+    "operator.register(ConfigMap, { reconcile });",
+  ));
+  assert.deepEqual(none.found.filter(isForUsers), []);
 });
 
 test("coracle manifests takes the operator that --export names", async () => {

@@ -24,9 +24,8 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { exponentialBackoff } from "../../core/queue/retry_policy.ts";
-import { SchedulingQueue } from "../../core/queue/scheduling_queue.ts";
+import { RunWindows } from "../../core/queue/run_windows.ts";
 import { tokenBucket } from "../../core/queue/token_bucket.ts";
-import { WindowLimiter } from "../../core/queue/window_limiter.ts";
 import { testRefusals } from "../support/refusals.ts";
 import { ScriptedTransport } from "../support/scripted_transport.ts";
 import { z } from "zod";
@@ -213,13 +212,6 @@ testRefusals([
     bad: { group: [undefined, "a string"], scope: ["Global", "Namespaced"] },
   },
   {
-    what: "A queue",
-    make: (options) => new SchedulingQueue(options),
-    good: {},
-    optional: true,
-    bad: { onReady: [5, "a function"] },
-  },
-  {
     what: "exponentialBackoff()",
     make: exponentialBackoff,
     good: {},
@@ -233,8 +225,8 @@ testRefusals([
     bad: { limit: [0, "above 0"] },
   },
   {
-    what: "A WindowLimiter",
-    make: (options) => new WindowLimiter(options),
+    what: "A limit of the runs of a queue",
+    make: (options) => new RunWindows(options),
     good: { limit: 1 },
     bad: { limit: [0.5, "from 1"] },
   },

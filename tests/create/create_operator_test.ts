@@ -3,13 +3,19 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PROJECT, runCommand } from "../support/child_process.ts";
-import { runtimeCommand } from "../support/program.ts";
+import { RUNTIME, runtimeCommand } from "../support/program.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const BIN = join(PROJECT, "packages/create-operator/bin.ts");
 
+/** Deno would take the package.json beside the file, which leads to builds. */
+const FLAGS = RUNTIME === "deno"
+  ? [`--config=${join(PROJECT, "deno.json")}`]
+  : [];
+
 async function create(cwd: string, ...args: readonly string[]) {
-  return await runCommand([...runtimeCommand(), BIN, ...args], { cwd });
+  const command = [...runtimeCommand(), ...FLAGS, BIN, ...args];
+  return await runCommand(command, { cwd });
 }
 
 function textOf(folder: string): string {

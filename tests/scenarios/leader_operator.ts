@@ -5,15 +5,14 @@
 import process from "node:process";
 import { milliseconds } from "../../core/api/duration.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
+import { blockThread } from "../support/block_thread.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 
 const { IDENTITY = "", LEASE = "3s" } = process.env;
 let hasBlocked = false;
 
 const operator = new Operator({
-  logger: silentLogger,
   leaderElection: {
     name: "lock",
     namespace: "default",
@@ -32,8 +31,7 @@ operator.register(Gadget, {
       // The second leader is blocked for longer: the first one waits for a whole
       // lease once it continues.
       const factor = IDENTITY === "b" ? 1.5 : 1;
-      const end = performance.now() + Number(duration) * factor;
-      while (performance.now() < end); // Nothing else gets its turn.
+      blockThread(Number(duration) * factor);
     }
     const count = (gadget.status?.count ?? 0) + 1;
     return patchStatus({ value: IDENTITY, count });

@@ -5,6 +5,9 @@ import {
   processScenario,
 } from "../support/process_fixture.ts";
 
+/** What a process logs that waits for the lease of another. */
+const FOLLOWS = /A leader was elected/;
+
 function run(fixture: ProcessFixture, identity: string, lease = "3s"): void {
   fixture.run("tests/scenarios/leader_operator.ts", identity, { LEASE: lease });
 }
@@ -49,6 +52,7 @@ processScenario(
     run(fixture, "a", "6s");
     await fixture.writesAgain("a");
     run(fixture, "b", "6s");
+    await fixture.says("b", FOLLOWS);
     await block(fixture, 3_500);
     await fixture.writesAgain("a");
     assert.deepEqual(fixture.chronicle.holders, ["a"]);
@@ -63,6 +67,7 @@ processScenario(
     run(fixture, "a");
     await fixture.writesAgain("a");
     run(fixture, "b");
+    await fixture.says("b", FOLLOWS);
     // The next leader is blocked in turn, so that both continue too late.
     await block(fixture, 9_000);
     await fixture.until(

@@ -86,7 +86,7 @@ export function apply(
     metadata: { name: "a" },
     spec,
   };
-  const merged = applyManaged(kind, { live, applied }, {
+  const { object: merged } = applyManaged(kind, { live, applied }, {
     manager,
     apiVersion,
     time: time(),

@@ -66,6 +66,11 @@ export class ProcessFixture {
     this.#programs.set(identity, program);
   }
 
+  /** Waits until the output of a process matches. */
+  async says(identity: string, pattern: RegExp): Promise<void> {
+    await this.#program(identity).says(pattern, STEP_LIMIT_MS);
+  }
+
   /** Stops a process by SIGSTOP. */
   freeze(identity: string): void {
     this.#program(identity).signal("SIGSTOP");

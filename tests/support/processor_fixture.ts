@@ -3,7 +3,7 @@ import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import type { ConcurrencyCap } from "../../core/controller/run/concurrency_cap.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import { controllerSettings } from "../../core/controller/controller_options.ts";
+import { controllerSettings } from "../../core/controller/controller_settings.ts";
 import {
   EventProcessor,
   type EventProcessorDeps,

@@ -24,13 +24,23 @@ const stream: Get = (path, parts) => ({
   mayPause: true,
 });
 
-/** Defines a test for short requests and for those with long responses. */
-export function testBoth(
+/** Request with a long response, whose reader gives chunks back. */
+const borrowing: Get = (path, parts) => ({
+  ...stream(path, parts),
+  borrowsChunks: true,
+});
+
+/**
+ * Defines a test for short requests, for those with long responses, and for those
+ * whose reader borrows the chunks.
+ */
+export function testEachRequest(
   title: string,
   run: (get: Get) => Promise<void>,
 ): void {
   test(title, () => run(get));
   test(`${title}, as a stream`, () => run(stream));
+  test(`${title}, borrowed`, () => run(borrowing));
 }
 
 /** Reads the complete body of a response. */

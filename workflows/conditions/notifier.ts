@@ -5,7 +5,11 @@ import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { shortText, textWithCause } from "../../core/error_text.ts";
 import { pauseAfter } from "../../core/pace.ts";
-import { type Logger, silentLogger } from "../../core/logger.ts";
+import {
+  type Logger,
+  silentLogger,
+  unfailingLogger,
+} from "../../core/logger.ts";
 
 /** Receiver of notifications, usually outside the cluster. */
 export interface Notifier {
@@ -123,6 +127,7 @@ const PAUSE = { initial: 500, max: 60_000 } as const;
  */
 export class WebhookNotifier implements Notifier {
   readonly #options: WebhookNotifierOptions;
+  readonly #log: Logger;
   readonly #timeout: number;
   readonly #attempts: number;
   readonly #waiting: string[] = [];
@@ -148,6 +153,7 @@ export class WebhookNotifier implements Notifier {
       );
     }
     this.#options = options;
+    this.#log = unfailingLogger(options.log ?? silentLogger);
     this.#timeout = milliseconds(timeout, "timeout");
     this.#attempts = attempts;
   }
@@ -157,11 +163,10 @@ export class WebhookNotifier implements Notifier {
     object: KubernetesObject,
     notification: Parameters<Notifier["notify"]>[1],
   ): void {
-    const { log = silentLogger } = this.#options;
     const { reason } = notification;
     if (this.#stopped.signal.aborted) return;
     if (this.#waiting.length >= MAX_QUEUED) {
-      log.warn("Notification dropped: the queue is full", { reason });
+      this.#log.warn("Notification dropped: the queue is full", { reason });
       return;
     }
     this.#waiting.push(this.#body(object, notification));
@@ -214,21 +219,20 @@ export class WebhookNotifier implements Notifier {
   }
 
   async #drain(): Promise<void> {
-    const { log = silentLogger } = this.#options;
     for (let body; (body = this.#waiting.shift()) !== undefined;) {
       try {
         await this.#deliver(body);
       } catch (error) {
         // Some runtimes quote the URL, which may hold a secret.
         const why = textWithCause(error).replaceAll(/https?:\/\/\S+/gi, "…");
-        log.warn("Cannot deliver a notification", { error: why });
+        this.#log.warn("Cannot deliver a notification", { error: why });
       }
     }
     this.#posting = undefined;
   }
 
   async #deliver(body: string): Promise<void> {
-    const { clock = systemClock, log = silentLogger } = this.#options;
+    const { clock = systemClock } = this.#options;
     const { signal } = this.#stopped;
     for (let attempt = 1;; attempt++) {
       const last = attempt === this.#attempts;
@@ -237,7 +241,7 @@ export class WebhookNotifier implements Notifier {
         // A status of 429 means that the receiver already has the notification.
         if (status < 400 || status === 429) return;
         if (status < 500 || last) {
-          log.warn("The receiver has refused a notification", { status });
+          this.#log.warn("The receiver has refused a notification", { status });
           return;
         }
       } catch (error) {

@@ -7,6 +7,7 @@
  */
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import { immediate } from "../../core/callback.ts";
 import {
   compareConditions,
   type Condition,
@@ -129,7 +130,7 @@ export function jittered(
     );
   }
   return milliseconds(duration) *
-    (1 + (percentage / 100) * (2 * random() - 1));
+    (1 + (percentage / 100) * (2 * immediate(random(), "random()") - 1));
 }
 
 /** Result of a reconciliation, computed from its steps and conditions. */
@@ -181,7 +182,7 @@ export function computeReconcileResult(
 ): ComputedResult {
   const { result, error } = steps;
   const { schedule, moment } = context;
-  const next = schedule.next(result, error);
+  const next = immediate(schedule.next(result, error), "schedule.next()");
   let list = error === undefined && result === "success"
     ? removeCondition(conditions, RECONCILING)
     : [...conditions];

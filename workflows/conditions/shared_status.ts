@@ -12,6 +12,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../../core/api/options.ts";
+import { immediate } from "../../core/callback.ts";
 import { type Clock, sleep, systemClock } from "../../core/clock.ts";
 import { retryOnConflict } from "../../core/client/retry_on_conflict.ts";
 import {
@@ -319,7 +320,11 @@ export class SharedStatus<P extends Conditioned> {
         this.#checkIncarnation(this.#latest);
         return this.#latest;
       },
-      pause: () => sleep(MIN_PAUSE_MS * (1 + random()), { clock, signal }),
+      pause: () =>
+        sleep(MIN_PAUSE_MS * (1 + immediate(random(), "random()")), {
+          clock,
+          signal,
+        }),
     }) ?? false;
   }
 

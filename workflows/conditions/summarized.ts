@@ -10,7 +10,7 @@
  * @module
  */
 
-import { immediate } from "../../core/callback.ts";
+import { attempt, immediate } from "../../core/callback.ts";
 import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import {
@@ -19,6 +19,7 @@ import {
   checkParts,
   typeText,
 } from "../../core/api/options.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { Context } from "../../core/controller/context.ts";
 import { LatestMap } from "../../core/controller/latest_map.ts";
@@ -33,6 +34,7 @@ import {
   type ReconcileResult,
   removeFinalizer,
 } from "../../core/controller/result.ts";
+import type { Logger } from "../../core/logger.ts";
 import { pauseAfter } from "../../core/pace.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
@@ -50,7 +52,7 @@ import {
   setCondition,
   wordsOf,
 } from "./condition.ts";
-import type { Notifier } from "./notifier.ts";
+import type { Notification, Notifier } from "./notifier.ts";
 import {
   chainOf,
   combineResults,
@@ -175,7 +177,10 @@ const SUCCEEDED = {
   message: "The object is in its desired state",
 } as const;
 
-/** Number of objects whose requests for another run are counted. */
+/**
+ * Number of objects whose requests for another run are counted. Of more objects
+ * in turn each request has the first pause.
+ */
 const REMEMBERED_REQUEUES = 50_000;
 /** Pauses after the second request in a row and each further one. */
 const PAUSE = { initial: 100, max: 60_000 } as const;
@@ -294,7 +299,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     }
     if (suspended) return OBSERVED_ALREADY;
     const result = await this.#summarizeAndPatch(await this.#runSteps(steps));
-    if (result !== undefined) this.#notify();
+    if (result !== undefined) this.#report();
     const after = result?.next.after;
     return after === undefined
       ? OBSERVED_ALREADY
@@ -424,7 +429,10 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     let end = steps;
     let schedule = eventSchedule();
     try {
-      const given = this.#definition.schedule(this.object);
+      const given = immediate(
+        this.#definition.schedule(this.object),
+        "schedule()",
+      );
       checkParts(given, { next: "function" }, "the schedule of an object");
       schedule = given;
     } catch (cause) {
@@ -478,7 +486,8 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
       this.#requeues.delete(uid);
       return after;
     }
-    const before = this.#requeues.get(uid) ?? 0;
+    const before = this.#requeues.get(uid) ??
+      (this.#requeues.hasForgotten ? 1 : 0);
     this.#requeues.set(uid, before + 1);
     if (before === 0) return after;
     return Math.max(after ?? 0, pauseAfter(before, PAUSE));
@@ -506,6 +515,15 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     }
   }
 
+  /** Notifies; the run has ended well, and its status is written. */
+  #report(): void {
+    try {
+      this.#notify();
+    } catch (error) {
+      this.ctx.log.warn("Cannot report the end of a run", { error });
+    }
+  }
+
   /**
    * Reports a new revision, or the end of a failure. A run that changed nothing
    * reports nothing, so that events stay relevant.
@@ -513,17 +531,22 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   #notify(): void {
     const { notification, notifier } = this.#definition;
     const { object } = this;
-    const now = notification?.revision(object);
-    if (notification === undefined || now === undefined) return;
+    if (notification === undefined) return;
+    const revisionOf = (object: P) =>
+      immediate(notification.revision(object), "notification.revision()");
+    const now = revisionOf(object);
+    if (now === undefined) return;
     const { reason: usual = "NewArtifact", failures = [] } = notification;
     const before = this.#before;
-    const isNew = notification.revision(before) !== now;
+    const isNew = revisionOf(before) !== now;
     const old = conditionsIn(before.status);
     if (!isNew && !hasRecovered(old, this.#conditions, failures)) return;
     const reason = isNew ? usual : SUCCEEDED.reason;
-    const message = notification.message?.(object) ?? `Has ${now}`;
+    const own = notification.message?.(object);
+    const message = immediate(own, "notification.message()") ?? `Has ${now}`;
     this.ctx.events.normal(reason, message);
-    notifier?.notify(object, { severity: "info", reason, message });
+    const notice = { severity: "info", reason, message } as const;
+    notifyOf(notifier, { object, notice, log: this.ctx.log });
   }
 
   /**
@@ -569,9 +592,25 @@ function reportOutcome<P extends Conditioned>(
     ctx.events[isWarning ? "warning" : "normal"](reason, message);
     if (isWarning || notify) {
       const severity = isWarning ? "error" : "info";
-      notifier?.notify(object, { severity, reason, message });
+      const notice = { severity, reason, message } as const;
+      notifyOf(notifier, { object, notice, log: ctx.log });
     }
   };
+}
+
+/** Calls a notifier; it must not end a run, even if it is async. */
+function notifyOf(
+  notifier: Notifier | undefined,
+  { object, notice, log }: {
+    readonly object: KubernetesObject;
+    readonly notice: Notification;
+    readonly log: Logger;
+  },
+): void {
+  attempt(
+    () => notifier?.notify(object, notice),
+    (error) => log.warn("A notifier failed", { error }),
+  );
 }
 
 /** Makes Ready report an error that no other condition describes. */
@@ -591,9 +630,8 @@ function withFailure(
 }
 
 /**
- * Conditions to write: without the queries of URLs, and with the earlier
- * transition time where the run has not changed a condition since it was last
- * written.
+ * Conditions to write: without the queries of URLs, unless they are there already.
+ * {@linkcode SharedStatus} keeps the transition times of those that are the same.
  */
 function finalConditions(
   before: readonly Condition[],
@@ -601,13 +639,8 @@ function finalConditions(
 ): Condition[] {
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
+    if (old !== undefined && sameState(old, condition)) return condition;
     const message = withoutUrlQueries(wordsOf(condition).message);
-    const clean = { ...condition, message };
-    const same = [condition, clean].find((one) =>
-      old !== undefined && sameState(old, one)
-    );
-    return same === undefined
-      ? clean
-      : { ...same, lastTransitionTime: old!.lastTransitionTime };
+    return { ...condition, message };
   });
 }

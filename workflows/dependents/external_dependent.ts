@@ -156,6 +156,7 @@ export function externalDependent<P extends KubernetesObject, D, R = D>(
 ): Dependent<P, R> & Pick<KubernetesDependent<P, R>, "sources" | "reconcile"> {
   checkOptions(options, RULES, "externalDependent()");
   const { source, select, state } = options;
+  const idOf = idReader(state);
   const one = externalResources(options, {
     desired: async (primary, ctx) =>
       new Map([[ONLY_KEY, await options.desired(primary, ctx)]]),
@@ -163,7 +164,7 @@ export function externalDependent<P extends KubernetesObject, D, R = D>(
       const id = ids?.get(ONLY_KEY);
       const found = actual.filter((resource) =>
         select === undefined
-          ? state === undefined || state.id(resource) === id
+          ? state === undefined || idOf(resource) === id
           : immediate(select(resource, { primary, id }), "select()")
       );
       if (found.length > 1) {
@@ -173,7 +174,7 @@ export function externalDependent<P extends KubernetesObject, D, R = D>(
               ? "the primary must have"
               : '"select" must leave'
           } one, and until it does none is changed or deleted: received ${found.length} from "${source.name}"${
-            state === undefined ? "" : ` (${found.map(state.id).join(", ")})`
+            state === undefined ? "" : ` (${found.map(idOf).join(", ")})`
           }`,
         );
       }
@@ -268,17 +269,26 @@ export function externalBulkDependent<P extends KubernetesObject, D, R = D>(
       `Cannot keep the ids of many resources: the store of "${source.name}" has one id, so use statusState(kind, field, { many: true })`,
     );
   }
+  const idOf = idReader(state);
   return externalResources(options, {
     desired,
     // A resource whose id is not stored has the id as key.
     keyed(actual, { ids }) {
       const keys = new Map(Array.from(ids ?? [], ([name, id]) => [id, name]));
       return actual.map((resource) => {
-        const id = state?.id(resource) ?? "";
-        return [key?.(resource) ?? keys.get(id) ?? id, resource];
+        const id = idOf(resource) ?? "";
+        const own = immediate(key?.(resource), "key()");
+        return [own ?? keys.get(id) ?? id, resource];
       });
     },
   });
+}
+
+/** Function that reads the id of a resource; undefined if ids are not stored. */
+function idReader<P extends KubernetesObject, D, R>(
+  state: ExternalResourceOptions<P, D, R>["state"],
+): (resource: R) => string | undefined {
+  return (resource) => immediate(state?.id(resource), "state.id()");
 }
 
 /** Creates a dependent on resources outside the cluster, with stored ids. */
@@ -309,6 +319,7 @@ function externalResources<P extends KubernetesObject, D, R>(
   } {
   const { source, state, create, update, matches = isCovered } = options;
   const { delete: deleteResource } = options;
+  const idOf = idReader(state);
   checkParts(source, SOURCE_PARTS, "an external dependent, source");
   if (state !== undefined) {
     checkParts(state, STATE_PARTS, "an external dependent, state");
@@ -326,7 +337,7 @@ function externalResources<P extends KubernetesObject, D, R>(
   ) => {
     if (state === undefined) return;
     const ids = new Map(await state.store.read(primary, ctx));
-    const id = resource && state.id(resource);
+    const id = resource && idOf(resource);
     if (ids.get(key) === id) return;
     if (id === undefined) ids.delete(key);
     else ids.set(key, id);

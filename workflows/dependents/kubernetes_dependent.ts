@@ -21,7 +21,7 @@ import {
   WatchingSource,
   type WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
-import { isPromise } from "../../core/callback.ts";
+import { immediate, isPromise } from "../../core/callback.ts";
 import {
   attemptAll,
   BULK_CONCURRENCY,
@@ -155,7 +155,8 @@ export function kubernetesDependent<
     return desired;
   };
   const keyOf = async (primary: P, ctx: Context<P>) =>
-    options.key?.(primary) ?? (await desiredOf(primary, ctx)).key;
+    immediate(options.key?.(primary), "key()") ??
+      (await desiredOf(primary, ctx)).key;
   return remembered({ kind, source, watch }, {
     source,
     sources: [source],
@@ -429,7 +430,7 @@ export function readOnlyDependent<
     read: async (primary, ctx) =>
       options.key === undefined
         ? await ctx.secondary(source)
-        : await source.get?.(options.key(primary)),
+        : await source.get?.(immediate(options.key(primary), "key()")),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Duration } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { OptionRules } from "../../core/api/options.ts";
 import type { ResolvedKind } from "../../core/api/kind.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { Dependent } from "../dependents/dependent.ts";
@@ -164,12 +165,16 @@ export interface Verdict {
  * ```
  */
 export function isCurrent(
-  { resource }: { readonly resource: KubernetesObject | undefined },
+  { resource, ctx }: {
+    readonly resource: KubernetesObject | undefined;
+    readonly ctx?: { readonly clock: Clock } | undefined;
+  },
 ): Verdict {
   if (resource === undefined) {
     return { met: false, message: "It does not exist" };
   }
-  const { status, message } = statusOf(resource, { rules: WAITING_RULES });
+  const now = ctx?.clock.wallTime();
+  const { status, message } = statusOf(resource, { now, rules: WAITING_RULES });
   return { met: status === "Current", message, detail: status };
 }
 

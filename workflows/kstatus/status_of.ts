@@ -16,6 +16,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../../core/api/options.ts";
+import { immediate } from "../../core/callback.ts";
 import {
   at,
   conditionsAt,
@@ -85,7 +86,7 @@ export function statusOf(
   const general = unsettledStatus(object) ??
     (own === undefined ? conditionStatus(object) : undefined);
   const rule = own ?? KIND_RULES.get(name) ?? readyStatus;
-  return general ?? rule(object, { now });
+  return general ?? immediate(rule(object, { now }), "a rule of statuses");
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Status of an object, and its reason, in the terms of kstatus. */
 export interface ObjectStatus {
-  /** Status value. */
+  /** State of the object; `Unknown` where its fields do not tell it. */
   readonly status:
     | "InProgress"
     | "Failed"

@@ -329,7 +329,16 @@ class ObjectWait {
     return informer;
   }
 
+  /** Reads an object; a rule that throws ends the wait. */
   #look(member: Member): void {
+    try {
+      this.#read(member);
+    } catch (error) {
+      this.#end.reject(error);
+    }
+  }
+
+  #read(member: Member): void {
     const { reference, informer } = member;
     if (this.#stopped || informer === undefined) return;
     member.timer?.cancel();

@@ -10,6 +10,7 @@ import {
   resolveOptions,
   type Settings,
 } from "../../core/api/options.ts";
+import { immediate } from "../../core/callback.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { Client } from "../../core/client/client.ts";
@@ -48,23 +49,24 @@ export interface CanaryOptions<P extends KubernetesObject> {
    */
   readonly within?: Duration | undefined;
   /**
-   * Clock for the interval and the time limit.
-   *
-   * @default {systemClock}
+   * Clock for the interval and the time limit. Defaults to that of the operator.
    */
   readonly clock?: Clock | undefined;
 }
 
-type CanarySettings = Omit<CanaryOptions<never>, "client" | "touch">;
+type CanarySettings = Omit<
+  CanaryOptions<never>,
+  "client" | "clock" | "touch"
+>;
 const DEFAULTS: OptionTable<CanarySettings> = {
   label: { type: "name", default: "coracle.dev/canary" },
   every: { type: "duration", default: "1m" },
   within: { type: "duration", default: "1m" },
-  clock: { type: "clock", default: systemClock },
 };
 const RULES: OptionRules<CanaryOptions<never>> = {
   ...DEFAULTS,
   client: "object",
+  clock: "clock?",
   touch: "function",
 };
 
@@ -109,6 +111,8 @@ export class Canary<P extends KubernetesObject> {
   readonly #options: CanaryOptions<P>;
   readonly #settings: Settings<CanarySettings>;
   readonly #watched: Map<string, Watched<P>> = new Map();
+  /** That of the option, or of the latest run: without any there is no canary. */
+  #clock: Clock;
 
   /**
    * Creates the canaries of a kind.
@@ -125,6 +129,7 @@ export class Canary<P extends KubernetesObject> {
     this.#kind = kind;
     this.#options = options;
     this.#settings = resolveOptions(options, DEFAULTS);
+    this.#clock = options.clock ?? systemClock;
   }
 
   /**
@@ -132,8 +137,8 @@ export class Canary<P extends KubernetesObject> {
    * canary.
    */
   get healthy(): boolean {
-    const { clock, every, within } = this.#settings;
-    const now = clock.now();
+    const { every, within } = this.#settings;
+    const now = this.#clock.now();
     for (const [uid, watched] of this.#watched) this.#follow(uid, watched);
     return [...this.#watched.values()].every(({ awaited, since }) =>
       now - since <= within + (awaited === undefined ? every : 0)
@@ -192,7 +197,7 @@ export class Canary<P extends KubernetesObject> {
     }
     const newest = cached?.metadata.generation ?? 0;
     if (newest <= generation) return;
-    const since = this.#settings.clock.now();
+    const since = this.#clock.now();
     Object.assign(watched, { generation: newest, awaited: undefined, since });
   }
 
@@ -202,8 +207,9 @@ export class Canary<P extends KubernetesObject> {
    */
   async #seen(object: P, ctx: Context<P>): Promise<number> {
     const { uid = "", generation = 0 } = object.metadata;
-    const { clock, every, within } = this.#settings;
-    const now = clock.now();
+    const { every, within } = this.#settings;
+    this.#clock = this.#options.clock ?? ctx.clock;
+    const now = this.#clock.now();
     const known = this.#watched.get(uid);
     if (known === undefined) {
       const { key, primaries } = ctx;
@@ -221,7 +227,7 @@ export class Canary<P extends KubernetesObject> {
     const due = known.since + every - now;
     if (due > 0) return due;
     const { client, touch } = this.#options;
-    const patch = touch(object);
+    const patch = immediate(touch(object), "touch()");
     const touched = await client.patch(this.#kind, keyOf(object), patch);
     if (touched.metadata.generation === generation) {
       throw new RangeError(

@@ -4,7 +4,12 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { Gauge, Histogram, Metrics } from "../../core/metrics.ts";
+import {
+  type Gauge,
+  type Histogram,
+  type Metrics,
+  unfailingMetrics,
+} from "../../core/metrics.ts";
 import type { Lifecycle, PhasedObject } from "./phased_status.ts";
 
 /** Upper bounds of buckets in seconds: rollouts take minutes to hours. */
@@ -74,18 +79,19 @@ export class LifecycleMetrics {
     checkOptions(options, RULES, subject);
     this.#kind = options.kind;
     this.#clock = options.clock ?? systemClock;
-    this.#objects = metrics.gauge({
+    const unfailing = unfailingMetrics(metrics);
+    this.#objects = unfailing.gauge({
       name: "coracle_lifecycle_objects",
       help: "Objects by lifecycle state.",
       labels: ["kind", "namespace", "state"],
     });
-    this.#states = metrics.histogram({
+    this.#states = unfailing.histogram({
       name: "coracle_lifecycle_state_seconds",
       help: "Time that objects were in a lifecycle state, in seconds.",
       labels: ["kind", "namespace", "state"],
       buckets: BUCKETS,
     });
-    this.#transitions = metrics.histogram({
+    this.#transitions = unfailing.histogram({
       name: "coracle_lifecycle_transition_seconds",
       help: "Duration of transitions between lifecycle states, in seconds.",
       labels: ["kind", "namespace", "transition"],
@@ -98,11 +104,15 @@ export class LifecycleMetrics {
     return this.#tracked.size;
   }
 
-  /** Updates the metrics for an object that was read or written. */
-  update(object: PhasedObject): void {
+  /**
+   * Updates the metrics for an object that was read or written.
+   *
+   * @param now Time in milliseconds since the Unix epoch; by default that of the
+   * clock.
+   */
+  update(object: PhasedObject, now: number = this.#clock.wallTime()): void {
     const { uid = "", namespace = "", creationTimestamp } = object.metadata;
     const state = object.status?.lifecycle ?? "Created";
-    const now = this.#clock.wallTime();
     const tracked = this.#tracked.get(uid);
     if (tracked === undefined) {
       const created = Date.parse(creationTimestamp ?? "");

@@ -9,6 +9,7 @@ import {
   resolveOptions,
   type Settings,
 } from "../../core/api/options.ts";
+import { immediate } from "../../core/callback.ts";
 import { type Clock, loadModule } from "../../core/clock.ts";
 import { pauseAfter } from "../../core/pace.ts";
 import type { Context } from "../../core/controller/context.ts";
@@ -341,7 +342,9 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   #failed({ object, ctx }: TaskRun<P>, message: string): void {
     const status: TaskStatus<Result> = object.status!;
     const { retries = Infinity } = this.#definition;
-    const limit = typeof retries === "function" ? retries(object) : retries;
+    const limit = typeof retries === "function"
+      ? immediate(retries(object), "retries()")
+      : retries;
     const failures = (status.failures ?? 0) + 1;
     status.failures = failures;
     status.error = message;

@@ -51,7 +51,8 @@ import { type NextRun, PhasedExecutor } from "./phased_executor.ts";
  * write-ahead log. The operator may crash at any time.
  *
  * Only this reconciler writes the status of its objects; changes by others are
- * reverted, with a Warning event. An error that a function throws ends the run
+ * reverted, with a Warning event, as long as the replica remembers what it wrote:
+ * the statuses of the 50,000 objects written last, or more. An error that a function throws ends the run
  * and becomes an event and the error of the status: `Stalled` waits for a user,
  * `Failed` is retried after the interval, `Waiting` soon. Any other error fails
  * the run, which is retried, and discards the changes to the object since the
@@ -124,10 +125,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
       succeeds: (found, ours) => revisionOf(found) > revisionOf(ours),
     });
     this.#metrics = metrics &&
-      new LifecycleMetrics(metrics, {
-        kind: kind.kind,
-        clock: definition.clock,
-      });
+      new LifecycleMetrics(metrics, { kind: kind.kind });
     this.#delays = {
       requeue: 0,
       poll: milliseconds(poll, "poll"),
@@ -173,7 +171,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
   /** Restores the status that was last written. */
   async #begin(object: P, ctx: Context<P>): Promise<PhasedRun<P>> {
     const { readStatus } = await loadStatus();
-    const { onEvent } = this.#definition;
+    const { onEvent, clock = ctx.clock } = this.#definition;
     const events = eventsWithListener(object, ctx.events, onEvent);
     if (this.#statuses.adopt(object)) {
       events.warning(
@@ -182,7 +180,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
       );
     }
     object.status = readStatus(object.status) as P["status"];
-    this.#metrics?.update(object);
+    this.#metrics?.update(object, clock.wallTime());
     return { object, ctx, events };
   }
 
@@ -308,7 +306,7 @@ class PhasedReconciler<P extends PhasedObject, Observed> {
       rollout.revision = revisionOf(status) + 1;
     }
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
-    this.#metrics?.update(object);
+    this.#metrics?.update(object, clock.wallTime());
   }
 }
 

@@ -123,8 +123,7 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     await this.#observe();
     this.#validate();
     const { target } = this.#log.status;
-    const diff = target &&
-      this.#definition.diff(target.spec, this.#desired.spec);
+    const diff = target && this.#diff(target.spec);
     const changed = diff !== undefined && diff.change !== "none";
     if (changed && !isReported(this.#run.object)) {
       this.#run.events.normal("SpecChanged", diffText(diff));
@@ -168,7 +167,8 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
     const observed = await this.#definition.observe(this.#run, deployed.spec);
     this.#running = { observed, deployed: deployed.spec };
     this.#stable = immediate(this.#definition.stable(observed), "stable()");
-    const failure = this.#definition.failed?.(observed);
+    const failed = this.#definition.failed?.(observed);
+    const failure = immediate(failed, "failed()");
     if (failure !== undefined) this.#failure = { ...failure, stalled: true };
     this.#log.recordObservation(this.#stable === true && failure === undefined);
   }
@@ -236,7 +236,8 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   /** Problem of the object's spec; undefined if it is valid. */
   #issueOf(last: ChosenSpec<P["spec"]> | undefined): string | undefined {
     const { spec } = this.#run.object;
-    return this.#definition.validate?.(this.#run, spec, last?.spec);
+    const issue = this.#definition.validate?.(this.#run, spec, last?.spec);
+    return immediate(issue, "validate()");
   }
 
   /** Validates the spec; the last valid one stays in effect. */
@@ -422,7 +423,10 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   /** Whether the change is deferred; the reason is written. */
   async #isDeferred(): Promise<boolean> {
     const observed = this.#running?.observed;
-    const message = this.#definition.deferChange?.(this.#run, observed);
+    const message = immediate(
+      this.#definition.deferChange?.(this.#run, observed),
+      "deferChange()",
+    );
     if (message === undefined) return false;
     await this.#flush({ reason: BUSY, message });
     return true;
@@ -463,7 +467,13 @@ export class PhasedExecutor<P extends PhasedObject, Observed> {
   #isStableSpec(): boolean {
     const { stable } = this.#log.status;
     return stable !== undefined &&
-      this.#definition.diff(stable.spec, this.#desired.spec).change === "none";
+      this.#diff(stable.spec).change === "none";
+  }
+
+  /** Changes from a spec to the desired one. */
+  #diff(before: P["spec"]): SpecDiff {
+    const diff = this.#definition.diff(before, this.#desired.spec);
+    return immediate(diff, "diff()");
   }
 }
 
@@ -507,7 +517,7 @@ async function isRollbackDue<P extends PhasedObject>(
 ): Promise<boolean> {
   // Decided by the current spec, not by the deployed one.
   const options = typeof rollback === "function"
-    ? rollback(run.object.spec)
+    ? immediate(rollback(run.object.spec), "rollback()")
     : rollback;
   const { phase, target, stable, since = 0, running } = run.object.status!
     .rollout as RolloutStatus<P["spec"]>;

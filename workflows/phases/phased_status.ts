@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { immediate } from "../../core/callback.ts";
 import type { StandardSchema } from "../../core/crd/standard_schema.ts";
 import {
   type Condition,
@@ -289,7 +290,10 @@ export class RolloutLog<Spec> {
     for (const which of ["target", "stable"] as const) {
       const choice = status[which];
       if (choice === undefined || choice.version === version) continue;
-      const spec = convert(choice.spec, choice.version);
+      const spec = immediate(
+        convert(choice.spec, choice.version),
+        "convert()",
+      );
       status[which] = { ...choice, spec, version };
     }
   }

@@ -585,9 +585,9 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     const all = this.#readable(ALL);
     const own = this.#readable(key.namespace ?? ALL);
     if (all === undefined || own === undefined) return own ?? all;
-    const version = ({ informer }: Member<T>) =>
-      informer.store.resourceVersion(key) ?? "";
-    return compareResourceVersions(version(all), version(own)) < 0 ? own : all;
+    const inAll = all.informer.store.resourceVersion(key) ?? "";
+    const inOwn = own.informer.store.resourceVersion(key) ?? "";
+    return compareResourceVersions(inAll, inOwn) < 0 ? own : all;
   }
 
   /**

@@ -324,8 +324,8 @@ export class ObjectTable {
     const most = 3 * (name.length + namespace.length);
     if (most > this.#scratch.length) this.#scratch = Buffer.alloc(most);
     const bytes = this.#scratch;
-    const middle = bytes.write(name, "utf8");
-    const end = middle + bytes.write(namespace, middle, "utf8");
+    const middle = writeText(bytes, name, 0);
+    const end = writeText(bytes, namespace, middle);
     copyRange({ bytes, start: 0, end: middle }, this.#lookup.name);
     copyRange({ bytes, start: middle, end }, this.#lookup.namespace);
   }
@@ -342,6 +342,16 @@ export class ObjectTable {
     const hash = hashNext(hashBytes(this.#seed, namespace), SLASH);
     return hashEnd(hashBytes(hash, name));
   }
+}
+
+/** Writes a text, of ASCII as a rule; returns where it ends. */
+function writeText(bytes: Buffer, text: string, start: number): number {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 0x7f) return start + bytes.write(text, start, "utf8");
+    bytes[start + i] = code;
+  }
+  return start + text.length;
 }
 
 function emptyRange(): MutableRange {

@@ -29,7 +29,7 @@ import type { WatchEventType } from "../../json/event_scanner.ts";
 import type { ListHeader } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import type { Logger } from "../../logger.ts";
-import type { ConcurrencyLimit } from "../../pace.ts";
+import { BackOff, type ConcurrencyLimit } from "../../pace.ts";
 import { abortable } from "../../signals.ts";
 import type { MemoryBudget } from "../store/memory_budget.ts";
 import {
@@ -38,7 +38,7 @@ import {
   type ReceiveDeps,
   type TimeSlice,
 } from "./receive.ts";
-import { BackOff, type ReconnectSettings } from "./reconnect.ts";
+import type { ReconnectSettings } from "./reconnect.ts";
 import { ResponseReader } from "./response_reader.ts";
 import {
   ConnectionFault,

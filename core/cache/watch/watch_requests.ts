@@ -138,6 +138,8 @@ export function streamRequest(
   return {
     ...accepting("PartialObjectMetadata", request, target),
     mayRetry: false,
+    // Its lines are copied or dropped while they are read.
+    borrowsChunks: true,
   };
 }
 

@@ -34,6 +34,7 @@ export function logRequest(
     headers: { accept: "*/*" },
     signal,
     mayPause: follow === true,
+    mustBeWhole: true,
   };
 }
 

@@ -8,6 +8,8 @@ export interface ChunkSource {
   resume(): void;
   /** Ends the source: the reader left before the end. */
   leave(): void;
+  /** Takes back a chunk that the reader has done with, as it asks for the next. */
+  release?(chunk: Uint8Array): void;
 }
 
 export interface ChunkQueueOptions {
@@ -52,6 +54,8 @@ export class ChunkQueue
   #state: "open" | "ended" | "failed" | "left" = "open";
   #failure: unknown;
   #waiter: Waiter | undefined;
+  /** Chunk that the reader has. */
+  #lent: Uint8Array | undefined;
 
   constructor(source: ChunkSource, options: ChunkQueueOptions = {}) {
     this.#source = source;
@@ -75,6 +79,7 @@ export class ChunkQueue
     const waiter = this.#waiter;
     if (waiter !== undefined) {
       this.#waiter = undefined;
+      this.#lent = chunk;
       waiter.resolve({ done: false, value: chunk });
       return;
     }
@@ -114,7 +119,8 @@ export class ChunkQueue
   }
 
   next(): Promise<IteratorResult<Uint8Array, void>> {
-    const chunk = this.#chunks.shift();
+    if (this.#lent !== undefined) this.#source.release?.(this.#lent);
+    const chunk = this.#lent = this.#chunks.shift();
     if (chunk !== undefined) {
       this.#bytes -= chunk.byteLength;
       if (this.#paused && this.#bytes <= this.#highWaterMark / 2) {

@@ -5,7 +5,12 @@ import {
   type Socket,
   type TcpNetConnectOpts,
 } from "node:net";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import {
+  connect as connectTls,
+  type ConnectionOptions,
+  type TLSSocket,
+} from "node:tls";
+import { LendingSocket, type ReadOptions } from "./lending_socket.ts";
 import { currentRuntime } from "./runtime.ts";
 import {
   CONNECT_TIMEOUT_MS,
@@ -21,12 +26,20 @@ const KEEP_ALIVE_DELAY_MS = 60_000;
 /** Open connection to a server. */
 export interface OpenedSocket {
   /** Socket of TCP or TLS. */
-  readonly socket: Socket & { readonly alpnProtocol?: unknown };
+  readonly socket: (Socket | LendingSocket) & {
+    readonly alpnProtocol?: unknown;
+  };
   /**
    * TCP socket below a TLS socket that reads on while it is paused: who pauses it
    * pauses this one, too.
    */
   readonly lower?: Socket | undefined;
+}
+
+/** What reads for a socket. */
+interface ReadHandle {
+  readStart(): void;
+  readStop(): void;
 }
 
 /** Outcome of a connection attempt. */
@@ -50,6 +63,11 @@ export class Connector {
     this.#timeout = options.connectTimeout ?? CONNECT_TIMEOUT_MS;
   }
 
+  /** Whether sockets can read into memory that is used again. */
+  get lends(): boolean {
+    return this.#proxyUrl === undefined && currentRuntime() === "node";
+  }
+
   /** Whether connections use TLS. */
   get isTls(): boolean {
     return this.#server.protocol === "https:";
@@ -63,8 +81,13 @@ export class Connector {
    * @param done Called once with the open socket, or with the reason of the failure.
    * @returns Function that ends the attempt; `done` is not called after it.
    */
-  open(protocols: readonly string[], done: Connected): () => void {
+  open(
+    protocols: readonly string[],
+    done: Connected,
+    lends = false,
+  ): () => void {
     let socket: Socket | undefined;
+    let lending: LendingSocket | undefined;
     let lower: Socket | undefined;
     let isOver = false;
     const cancel = () => {
@@ -92,21 +115,24 @@ export class Connector {
       }
       // Kept first: certificates and keys that are not valid make the next line throw.
       lower = below;
-      const opened = isTls
-        ? this.#openTls(below, protocols)
-        : below ?? this.#openTcp();
-      socket = opened;
+      const open = (read?: ReadOptions) =>
+        socket = isTls
+          ? this.#openTls(below, protocols, read)
+          : below ?? this.#openTcp(read);
+      if (lends && this.lends) lending = new LendingSocket(open);
+      const opened = socket ?? open();
+      const outer = lending ?? opened;
       const ready = () => {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
         done(null, {
-          socket: opened,
+          socket: outer,
           lower: isTls && readsWhilePaused() ? below : undefined,
         });
       };
-      opened.on("error", fail);
-      opened.once(
+      outer.on("error", fail);
+      outer.once(
         "close",
         () =>
           fail(new Error("Cannot connect: the server closed the connection")),
@@ -128,6 +154,7 @@ export class Connector {
   #openTls(
     below: Socket | undefined,
     protocols: readonly string[],
+    read: ReadOptions | undefined,
   ): TLSSocket {
     const { host, port } = this.#target();
     const socket = connectTls({
@@ -137,17 +164,19 @@ export class Connector {
       ...(!this.#tls.servername && !isIP(host) && { servername: host }),
       ALPNProtocols: [...protocols],
       ...(this.#session && { session: this.#session }),
-    });
+      ...read,
+    } as ConnectionOptions);
     socket.on("session", (session) => this.#session = session);
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     return socket;
   }
 
-  #openTcp(): Socket {
+  #openTcp(read?: ReadOptions): Socket {
     const options: TcpNetConnectOpts = {
       ...this.#target(),
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+      ...(read as Pick<TcpNetConnectOpts, "onread">),
     };
     return connectTcp(options);
   }
@@ -159,6 +188,17 @@ export class Connector {
       port: Number(port) || (protocol === "https:" ? 443 : 80),
     };
   }
+}
+
+/**
+ * Starts or stops reading from a socket below TLS. By its handle: on Deno, `pause`
+ * and `resume` do nothing if the socket is not marked as read, and whether it is
+ * depends on which was ready first, it or TLS.
+ */
+export function setReading(lower: Socket, isReading: boolean): void {
+  const handle: ReadHandle | null | undefined = Reflect.get(lower, "_handle");
+  if (isReading) handle?.readStart();
+  else handle?.readStop();
 }
 
 /** Whether TLS sockets of this runtime read on while they are paused. */

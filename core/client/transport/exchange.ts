@@ -58,6 +58,8 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
   #interim = 0;
   #status = 0;
   #headers: Record<string, string> = {};
+  /** Whether the reader gives the chunks of the body back. */
+  #lends = false;
   /** Whether the caller has the response. */
   #isBegun = false;
   /** Body that arrived before the caller had the response. */
@@ -84,13 +86,20 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     return this.#deps.request.mayPause === true;
   }
 
+  /** Whether the reader gives chunks back, so that their memory is used again. */
+  get borrows(): boolean {
+    return this.#deps.request.borrowsChunks === true;
+  }
+
   /**
    * Whether HTTP/2 may carry the request: only reads, whose repetition by undici is
-   * harmless, and none with headers of several lines, which undici would join.
+   * harmless, and none with headers of several lines, which undici would join, or
+   * whose cut body must not read like a whole one.
    */
   get canMultiplex(): boolean {
-    const { method, repeatedHeaders } = this.#deps.request;
-    return this.isStream && method === "GET" && repeatedHeaders === undefined;
+    const { method, mustBeWhole, repeatedHeaders } = this.#deps.request;
+    return this.isStream && method === "GET" && mustBeWhole !== true &&
+      repeatedHeaders === undefined;
   }
 
   /** Whether a connection is about to write the request, or has written it. */
@@ -174,18 +183,21 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     this.#connection?.answered(this);
     this.#status = status;
     this.#headers = joined(headers);
+    this.#lends = this.borrows && status < 300 &&
+      this.#headers["content-encoding"] === undefined;
     // What arrives together with the head is delivered with it.
     queueMicrotask(this.#begin);
   }
 
   onResponseData(_: Controller, chunk: Uint8Array): void {
     if (this.#isOver) return;
+    const kept = this.#connection?.chunkFor(chunk, this.#lends) ?? chunk;
     if (!this.#isBegun && this.#first === undefined) {
-      this.#first = chunk;
+      this.#first = kept;
       return;
     }
     this.#begin();
-    this.#body.push(chunk);
+    this.#body.push(kept);
   }
 
   onResponseEnd(): void {
@@ -223,6 +235,10 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     if (this.#isOver) return;
     this.#connection?.pause(false);
     this.#controller?.resume();
+  }
+
+  release(chunk: Uint8Array): void {
+    if (this.#lends) this.#connection?.release(chunk);
   }
 
   leave(): void {

@@ -1,8 +1,10 @@
 // By file: it needs a third of the package's memory, and on Bun the name of the
 // package is another implementation.
 import undiciClient from "undici/lib/dispatcher/client.js";
+import type { Socket } from "node:net";
 import type { Client, Dispatcher } from "undici";
-import type { OpenedSocket } from "./connect.ts";
+import { type OpenedSocket, setReading } from "./connect.ts";
+import { LendingSocket } from "./lending_socket.ts";
 
 /** The class; the compiler takes the CommonJS file for a module. */
 const HttpClient = undiciClient as unknown as typeof Client;
@@ -99,7 +101,7 @@ export class HttpConnection {
         const first = socket;
         socket = undefined;
         queueMicrotask(() =>
-          first ? callback(null, first) : callback(RETIRED, null)
+          first ? callback(null, first as Socket) : callback(RETIRED, null)
         );
       },
       // The client and the readers of streams limit the time by themselves.
@@ -175,8 +177,27 @@ export class HttpConnection {
     this.#running--;
     this.#unanswered.delete(exchange);
     if (exchange === this.#waiting) this.#waiting = undefined;
-    if (!isUsable && !this.isMultiplexed) this.close();
+    const isOwn = this.#opened.socket instanceof LendingSocket;
+    if ((!isUsable || isOwn) && !this.isMultiplexed) this.close();
     else queueMicrotask(this.#offer);
+  }
+
+  /**
+   * Chunk of a body for its reader: a part of memory that is used again is lent
+   * to one who borrows, and copied for others.
+   */
+  chunkFor(chunk: Uint8Array, borrows: boolean): Uint8Array {
+    const { socket } = this.#opened;
+    if (!(socket instanceof LendingSocket)) return chunk;
+    if (!borrows) return Uint8Array.from(chunk);
+    socket.lend(chunk);
+    return chunk;
+  }
+
+  /** Takes back a chunk that was lent. */
+  release(chunk: Uint8Array): void {
+    const { socket } = this.#opened;
+    if (socket instanceof LendingSocket) socket.release(chunk);
   }
 
   /** Whether a part of a request has not been written yet. */
@@ -188,8 +209,7 @@ export class HttpConnection {
   pause(isPaused: boolean): void {
     if (this.isMultiplexed) return;
     const { lower } = this.#opened;
-    if (isPaused) lower?.pause();
-    else lower?.resume();
+    if (lower !== undefined) setReading(lower, !isPaused);
   }
 
   /** Closes the connection; requests in progress fail. */

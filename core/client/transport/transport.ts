@@ -33,6 +33,21 @@ export interface HttpRequest {
    */
   readonly mayPause?: boolean | undefined;
   /**
+   * Whether the reader has done with a chunk of the body when it asks for the next
+   * one, so that a transport may use its memory again.
+   *
+   * @default {false}
+   */
+  readonly borrowsChunks?: boolean | undefined;
+  /**
+   * Whether a body that was cut must not read like a whole one. It is then sent over
+   * HTTP/1.1: undici takes a stream of HTTP/2 that is reset with NO_ERROR or CANCEL
+   * for one that has ended.
+   *
+   * @default {false}
+   */
+  readonly mustBeWhole?: boolean | undefined;
+  /**
    * Check before the request is sent: if it throws, the request fails with that
    * error and nothing is sent. The client calls it before each attempt, after
    * delays by the rate limit and by retries. A transport calls it again right

@@ -84,7 +84,9 @@ export class UndiciTransport implements HttpTransport {
     if (this.#closed) return exchange.abort(closedError(this.#origin));
     const { isStream, canMultiplex } = exchange;
     if (canMultiplex && this.#multiplexes) return this.#placeStream(exchange);
-    const idle = this.#takeIdle();
+    // A reader that borrows has a connection of its own, whose memory it gives back.
+    const borrows = exchange.borrows && this.#connector.lends;
+    const idle = borrows ? undefined : this.#takeIdle();
     if (idle !== undefined) {
       if (isStream) this.#countShort(idle, false);
       idle.send(exchange);
@@ -119,7 +121,7 @@ export class UndiciTransport implements HttpTransport {
       const connection = this.#add(opened);
       connection.isShort = isShort;
       connection.send(exchange);
-    });
+    }, exchange.borrows);
     let isOpening = true;
     exchange.waitFor(() => {
       if (!isOpening) return;

@@ -223,23 +223,36 @@ export class Dispatcher<P extends KubernetesObject> {
       if (isPromise(result)) return this.#reconcileLater(active, result);
       const writes = active.context.endWrites();
       if (writes !== undefined) {
-        return this.#reconcileLater(active, writes.then(() => result));
+        return this.#reconcileLater(active, result, writes);
       }
       const written = this.#finish(active, result);
       return written instanceof Promise
-        ? written.catch((error) => this.#handleError(active, error))
+        ? this.#finishLater(active, written)
         : written;
     } catch (error) {
       return this.#handleError(active, error);
     }
   }
 
-  /** Continues a run when the promise of its reconciler has settled. */
-  async #reconcileLater(
+  async #finishLater(
     active: ActiveRun<P>,
-    result: Promise<ReconcileResult | void>,
+    written: Promise<RunResult>,
   ): Promise<RunResult> {
     try {
+      return await written;
+    } catch (error) {
+      return await this.#handleError(active, error);
+    }
+  }
+
+  /** Continues a run when its reconciler, and the writes it left, have ended. */
+  async #reconcileLater(
+    active: ActiveRun<P>,
+    result: ReconcileResult | void | Promise<ReconcileResult | void>,
+    before?: Promise<void>,
+  ): Promise<RunResult> {
+    try {
+      if (before !== undefined) await before;
       const returned = await result;
       const writes = active.context.endWrites();
       if (writes !== undefined) await writes;
@@ -252,24 +265,33 @@ export class Dispatcher<P extends KubernetesObject> {
   #callReconciler(
     { context, primary }: ActiveRun<P>,
   ): ReconcileResult | void | Promise<ReconcileResult | void> {
-    const { reconciler, workflow } = this.#deps;
+    const { reconciler, workflow, tracer } = this.#deps;
     const copy = mutableCopy(primary);
-    const call = () =>
-      this.#phase("reconcile", () => reconciler.reconcile(copy, context));
     const managed = workflow?.explicit ? undefined : workflow;
-    if (reconciler.initContext === undefined && managed === undefined) {
-      return call();
+    return tracer === undefined && managed === undefined &&
+        reconciler.initContext === undefined
+      ? reconciler.reconcile(copy, context)
+      : this.#callPhases(copy, context, managed);
+  }
+
+  /** Calls what comes before the reconciler, and then the reconciler. */
+  async #callPhases(
+    primary: P,
+    context: RunContext<P>,
+    managed: ManagedWorkflow<P> | undefined,
+  ): Promise<ReconcileResult | void> {
+    const { reconciler } = this.#deps;
+    await reconciler.initContext?.(primary, context);
+    if (managed !== undefined) {
+      context.workflow = await this.#phase(
+        "workflow",
+        () => managed.reconcile(primary, context),
+      );
     }
-    return (async () => {
-      await reconciler.initContext?.(copy, context);
-      if (managed !== undefined) {
-        context.workflow = await this.#phase(
-          "workflow",
-          () => managed.reconcile(copy, context),
-        );
-      }
-      return await call();
-    })();
+    return await this.#phase(
+      "reconcile",
+      () => reconciler.reconcile(primary, context),
+    );
   }
 
   /** Checks the result of a reconciler, and writes it. */

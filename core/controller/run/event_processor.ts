@@ -33,7 +33,7 @@ import {
   RETRY,
 } from "../cause.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { ControllerSettings } from "../controller_options.ts";
+import type { ControllerSettings } from "../controller_settings.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { PrimaryCache, SourceEvent } from "../event_source.ts";
 import {
@@ -54,8 +54,8 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
-import type { SourceGroup } from "../source_group.ts";
-import type { EventHandler } from "../watch_group.ts";
+import type { SourceGroup } from "../watch/source_group.ts";
+import type { EventHandler } from "../watch/watch_group.ts";
 
 export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly settings: Pick<
@@ -102,11 +102,19 @@ type DeletedPrimary<P extends KubernetesObject> = Pick<
 >;
 
 /** What is kept of an object in the row of the queue, while it is not idle. */
-interface Active<P extends KubernetesObject> {
+class Active<P extends KubernetesObject> {
   /** State of the object between its runs. */
-  readonly state: RunState;
+  state: RunState = FRESH;
   /** Run in progress; undefined if there is none. */
-  readonly run: Run<P> | undefined;
+  run: Run<P> | undefined;
+  /** Deletions to reconcile, oldest first; several if the object was recreated. */
+  deleted: DeletedPrimary<P>[] | undefined;
+
+  /** Forgets all but the run. */
+  reset(): void {
+    this.state = FRESH;
+    this.deleted = undefined;
+  }
 }
 
 /** Maximum number of deletions, the latest, that a paused processor keeps. */
@@ -149,8 +157,8 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #deps: EventProcessorDeps<P>;
   readonly #log: Logger;
   readonly #queue: SchedulingQueue<Active<P>>;
-  /** Deleted primaries by key, oldest first; several if one was recreated. */
-  readonly #deleted: Map<string, DeletedPrimary<P>[]> = new Map();
+  /** Keys of objects that were deleted while the processor is paused, oldest first. */
+  readonly #pausedDeletions: Set<string> = new Set();
   readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;
   readonly #slice: TimeSlice;
@@ -176,7 +184,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#slice = new TimeSlice(clock);
     this.#queue = new SchedulingQueue({
       clock,
-      limiter: limiter && guardedLimiter(limiter, this.#onFault),
+      limiter: guardedLimiter(limiter, this.#onFault),
       onReady: this.#pump,
       places: {
         keyAt: (place) => deps.primaries.keyAt(place),
@@ -292,17 +300,15 @@ export class EventProcessor<P extends KubernetesObject>
     const { key, header } = event;
     if (!this.#owns(key)) return;
     const deleting = header.deletionTimestamp !== undefined;
-    const { state = FRESH, run } = this.#queue.valueOf(key) ?? {};
-    switch (decideEvent(state, { deleting })) {
-      case "ignore":
-        return;
-      case "runAfresh":
-        this.#setState(key, FRESH, run);
-    }
-    if (
-      deleting && run?.step === "reconcile" && !this.#deps.settings.allEvents
-    ) {
-      run.abort("deletion");
+    const active = this.#queue.valueOf(key);
+    if (active !== undefined) {
+      const decision = decideEvent(active.state, { deleting });
+      if (decision === "ignore") return;
+      if (decision === "runAfresh") active.state = FRESH;
+      if (
+        deleting && active.run?.step === "reconcile" &&
+        !this.#deps.settings.allEvents
+      ) active.run.abort("deletion");
     }
     this.#add(key, byWatch(event), place);
   }
@@ -313,9 +319,9 @@ export class EventProcessor<P extends KubernetesObject>
   ): void {
     const { key } = event;
     if (place >= 0) this.#queue.clearPlace(place);
-    const run = this.#queue.valueOf(key)?.run;
+    const active = this.#queue.valueOf(key) ?? new Active<P>();
     // A run for the deletion of an earlier object goes on.
-    if (run?.deleted === false) run.abort("deletion");
+    if (active.run?.deleted === false) active.run.abort("deletion");
     const isOurs = this.#owns(key);
     if (isOurs) {
       for (const observer of this.#deps.observers) observer.deleted?.(key);
@@ -325,15 +331,17 @@ export class EventProcessor<P extends KubernetesObject>
       return;
     }
     const { object, finalStateUnknown } = event;
-    const waiting = this.#deleted.get(key) ?? [];
-    if (waiting.at(-1)?.object.metadata.uid !== object.metadata.uid) {
-      waiting.push({ object, finalStateUnknown });
+    const deleted = active.deleted ??= [];
+    if (deleted.at(-1)?.object.metadata.uid !== object.metadata.uid) {
+      deleted.push({ object, finalStateUnknown });
     }
-    this.#deleted.set(key, waiting);
+    this.#queue.setValue(key, active);
     this.#add(key, DELETED);
+    if (!this.#paused) return;
     // A standby replica sees every deletion, and may never run one.
-    if (this.#paused && this.#deleted.size > MAX_PAUSED_DELETIONS) {
-      const [oldest = key] = this.#deleted.keys();
+    this.#pausedDeletions.add(key);
+    if (this.#pausedDeletions.size > MAX_PAUSED_DELETIONS) {
+      const [oldest = key] = this.#pausedDeletions;
       this.forget(oldest);
     }
   }
@@ -357,7 +365,8 @@ export class EventProcessor<P extends KubernetesObject>
 
   #isKnown(key: string): boolean {
     return this.#owns(key) &&
-      (this.#deps.primaries.has(key) || this.#deleted.has(key));
+      (this.#deps.primaries.has(key) ||
+        this.#queue.valueOf(key)?.deleted !== undefined);
   }
 
   // Take: keys that are ready get a run, as far as the limits allow.
@@ -435,7 +444,8 @@ export class EventProcessor<P extends KubernetesObject>
   #begin(item: QueueItem<Active<P>>): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
-    const deleted = this.#deleted.get(key)?.[0];
+    const active = item.value ??= new Active<P>();
+    const deleted = active.deleted?.[0];
     const isUnread = deleted === undefined && settings.selection.bounded;
     const place = deleted === undefined ? primaries.placeOf(key) : -1;
     const primary = deleted?.object ??
@@ -446,17 +456,16 @@ export class EventProcessor<P extends KubernetesObject>
         ? { metadata: parseKey(key) } as P
         : primaries.getAt(place));
     if (primary === undefined || !this.#owns(key)) {
-      item.value = undefined;
+      active.reset();
       return undefined;
     }
-    const { state = FRESH } = item.value ?? {};
+    const { state, state: { attempt, retryAt } } = active;
     if (isLeaving(state, primary)) return undefined;
-    const { attempt, retryAt } = state;
     const now = clock.now();
     const last = now >= retryAt && attempt >= settings.retry.maxAttempts;
     // This run replaces a planned retry.
     if (state !== FRESH) this.#queue.setTimer(item, Infinity);
-    return new Run({
+    return active.run = new Run({
       key,
       place,
       primary,
@@ -476,7 +485,6 @@ export class EventProcessor<P extends KubernetesObject>
 
   #execute(item: QueueItem<Active<P>>, run: Run<P>): void {
     const { settings, clock, dispatcher } = this.#deps;
-    item.value = { state: item.value?.state ?? FRESH, run };
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
     for (const observer of this.#deps.observers) {
       try {
@@ -486,9 +494,16 @@ export class EventProcessor<P extends KubernetesObject>
       }
     }
     const result = dispatcher.dispatch(run);
-    if (result instanceof Promise) {
-      void result.then((later) => this.#settle(item, run, later));
-    } else this.#settle(item, run, result);
+    if (result instanceof Promise) void this.#settleLater(item, run, result);
+    else this.#settle(item, run, result);
+  }
+
+  async #settleLater(
+    item: QueueItem<Active<P>>,
+    run: Run<P>,
+    result: Promise<RunResult>,
+  ): Promise<void> {
+    this.#settle(item, run, await result);
   }
 
   // Settle: the result decides what follows.
@@ -499,9 +514,9 @@ export class EventProcessor<P extends KubernetesObject>
     result: RunResult,
   ): void {
     run.ended(this.#deps.clock.now());
-    const state = item.value?.state ?? FRESH;
-    item.value = activeOf(state, undefined);
-    const plan = this.#plan(item, run, result);
+    const active = item.value as Active<P>;
+    active.run = undefined;
+    const plan = this.#plan(item, active, run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -515,6 +530,7 @@ export class EventProcessor<P extends KubernetesObject>
   /** Plans the next run of an object, unless the object was deleted. */
   #plan(
     item: QueueItem<Active<P>>,
+    active: Active<P>,
     run: Run<P>,
     { end }: RunResult,
   ): RunPlan | undefined {
@@ -528,7 +544,7 @@ export class EventProcessor<P extends KubernetesObject>
       if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
       return undefined;
     }
-    const plan = decideAfterRun(item.value?.state ?? FRESH, end, {
+    const plan = decideAfterRun(active.state, end, {
       now,
       startedAt: run.startedAt,
       eventWaiting: item.isDirty,
@@ -537,10 +553,10 @@ export class EventProcessor<P extends KubernetesObject>
       maxInterval: settings.maxInterval,
     });
     if (run.deleted && !willRetry(plan)) {
-      this.#deletionReconciled(item, key);
+      this.#deletionReconciled(item, active);
       return plan;
     }
-    item.value = activeOf(plan.state, undefined);
+    active.state = plan.state;
     this.#queue.setTimer(
       item,
       plan.timerAt,
@@ -582,19 +598,20 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   /** Removes the state of a deleted object; a new one may have its key. */
-  #deletionReconciled(item: QueueItem<Active<P>>, key: string): void {
-    item.value = undefined;
-    const waiting = this.#deleted.get(key);
-    waiting?.shift();
-    const isLast = waiting === undefined || waiting.length === 0;
-    if (isLast) this.#deleted.delete(key);
+  #deletionReconciled(item: QueueItem, active: Active<P>): void {
+    const { key } = item;
+    active.state = FRESH;
+    active.deleted?.shift();
+    if (active.deleted?.length === 0) active.deleted = undefined;
     this.#queue.setTimer(item, Infinity);
     this.#queue.reschedule(item, Infinity);
-    if (!isLast) this.#queue.add(key, DELETED);
+    if (active.deleted !== undefined) this.#queue.add(key, DELETED);
     else if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
   }
 
-  #end(item: QueueItem): void {
+  #end(item: QueueItem<Active<P>>): void {
+    const active = item.value;
+    if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
     this.#deps.cap?.release();
     if (this.#waiters.length > 0) {
@@ -656,22 +673,16 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#queue.valueOf(key)?.state ?? FRESH;
   }
 
-  #setState(key: string, state: RunState, run: Run<P> | undefined): void {
-    this.#queue.setValue(key, activeOf(state, run));
-  }
-
   /**
    * Removes all state of an object, and aborts its run.
    *
    * @param place Place of the object in the cache; -1 if nothing is kept there.
    */
   forget(key: string, cause: AbortCause = "deletion", place = -1): void {
-    const run = this.runOf(key);
-    if (run !== undefined) {
-      run.abort(cause);
-      this.#setState(key, FRESH, run);
-    }
-    this.#deleted.delete(key);
+    const active = this.#queue.valueOf(key);
+    active?.run?.abort(cause);
+    active?.reset();
+    this.#pausedDeletions.delete(key);
     this.#queue.remove(key, place);
   }
 
@@ -682,10 +693,11 @@ export class EventProcessor<P extends KubernetesObject>
    */
   async releaseShard(): Promise<void> {
     const { primaries } = this.#deps;
-    for (const keys of [primaries.keys(), this.#deleted.keys()]) {
-      for (const key of keys) {
-        if (!this.#owns(key)) this.forget(key, "shard", primaries.placeOf(key));
-      }
+    for (const key of primaries.keys()) {
+      if (!this.#owns(key)) this.forget(key, "shard", primaries.placeOf(key));
+    }
+    for (const [key] of this.#queue.values()) {
+      if (!this.#owns(key)) this.forget(key, "shard");
     }
     await this.#until(() => this.runs.every(({ key }) => this.#owns(key)));
   }
@@ -695,6 +707,7 @@ export class EventProcessor<P extends KubernetesObject>
     if (this.#hasResumed) this.resync();
     this.#hasResumed = true;
     this.#paused = false;
+    this.#pausedDeletions.clear();
     this.#pump();
   }
 
@@ -718,10 +731,9 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** Removes all state; a run that does not end keeps its key occupied. */
   clear(): void {
-    const { runs } = this;
     this.#queue.clear();
-    for (const run of runs) this.#setState(run.key, FRESH, run);
-    this.#deleted.clear();
+    for (const [, active] of this.#queue.values()) active.reset();
+    this.#pausedDeletions.clear();
   }
 
   #until(isOver: () => boolean): Promise<void> {
@@ -745,12 +757,4 @@ export class EventProcessor<P extends KubernetesObject>
 
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });
-}
-
-/** Record of an object; undefined if there is nothing to keep. */
-function activeOf<P extends KubernetesObject>(
-  state: RunState,
-  run: Run<P> | undefined,
-): Active<P> | undefined {
-  return state === FRESH && run === undefined ? undefined : { state, run };
 }

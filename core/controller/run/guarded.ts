@@ -5,7 +5,7 @@
  * @module
  */
 import { immediate } from "../../callback.ts";
-import type { Limiter } from "../../queue/window_limiter.ts";
+import type { Limiter, RateLimitWindow } from "../../queue/run_windows.ts";
 import {
   exponentialBackoff,
   type RetryPolicy,
@@ -28,8 +28,12 @@ export function guardedRetry(
   };
 }
 
-/** Wraps a limiter; where it fails, the key is admitted. */
-export function guardedLimiter(limiter: Limiter, onFault: OnFault): Limiter {
+/** Wraps a limiter of a user; where it fails, the key is admitted. */
+export function guardedLimiter<L extends RateLimitWindow | Limiter | undefined>(
+  limiter: L,
+  onFault: OnFault,
+): L | Limiter {
+  if (limiter === undefined || !("admit" in limiter)) return limiter;
   return {
     admit: (key, now) =>
       checked(() => limiter.admit(key, now), onFault, "limit runs") ?? 0,

@@ -14,7 +14,7 @@ import { keyOf, keyText } from "../../api/object_key.ts";
 import { checkObject } from "../../client/request.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
-import type { SourceGroup } from "../source_group.ts";
+import type { SourceGroup } from "../watch/source_group.ts";
 import {
   annotatedOwner,
   kindAndGroup,

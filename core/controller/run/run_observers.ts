@@ -304,7 +304,10 @@ export interface RecordedRun {
   readonly workflow?: string | undefined;
   /** Message of the error of a failed run. */
   readonly error?: string | undefined;
-  /** Time and cause of the next run, such as `retry in 2s`. */
+  /**
+   * Cause and time of the next run, such as `retry in 2s`, or `event` if an event
+   * came during this one; absent if none is planned.
+   */
   readonly next?: string | undefined;
 }
 
@@ -325,7 +328,7 @@ interface KeptRun extends
     "attempt" | "duration" | "error" | "outcome" | "waited" | "workflow"
   > {
   readonly writes: readonly RunWrite[];
-  /** Start of the run, in milliseconds since the Unix epoch. */
+  /** Start of the run by the clock of the controller, in milliseconds. */
   readonly at: number;
   readonly cause: RunCause;
   readonly step: string | undefined;
@@ -354,7 +357,8 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 
   /** Recent runs of an object, the latest last. */
   of(key: string): readonly RecordedRun[] {
-    return (this.#byKey.get(key) ?? []).map(recorded);
+    const epoch = this.#clock.wallTime() - this.#clock.now();
+    return (this.#byKey.get(key) ?? []).map((run) => recorded(run, epoch));
   }
 
   ended(
@@ -367,7 +371,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     const duration = endedAt - startedAt;
     const { rescheduleAt = Infinity, timerAt = Infinity } = plan ?? {};
     const kept: KeptRun = {
-      at: this.#clock.wallTime() - duration,
+      at: startedAt,
       cause: run.cause,
       step: run.step,
       attempt: run.retry.attempt,
@@ -395,12 +399,12 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   }
 }
 
-function recorded(run: KeptRun): RecordedRun {
+function recorded(run: KeptRun, epoch: number): RecordedRun {
   const { next, nextIn, error, workflow, writes, ...kept } = run;
   const changes = writes.map(({ changes }) => changes);
   return {
     ...kept,
-    at: new Date(run.at).toISOString(),
+    at: new Date(epoch + run.at).toISOString(),
     cause: causeText(run.cause),
     step: run.step ?? "reconcile",
     waited: run.waited / 1_000,

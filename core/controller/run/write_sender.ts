@@ -19,7 +19,7 @@ import { checkStatusPatch } from "../../crd/check_status.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 import type { ContextWriteOptions } from "../context.ts";
-import { allWrites } from "../source_group.ts";
+import { allWrites } from "../watch/source_group.ts";
 import { partOf } from "./keyed_lists.ts";
 import type { Run } from "./run.ts";
 import type { RunDeps } from "./run_deps.ts";

@@ -33,9 +33,9 @@ export interface Mapper<
    */
   primariesOf(
     secondary: {
-      /** Name of the object. */
+      /** Name of the secondary. */
       readonly name: string;
-      /** Namespace of the object; empty for cluster-scoped kinds. */
+      /** Namespace of the secondary; empty for cluster-scoped kinds. */
       readonly namespace: string;
       /** Owner references. */
       readonly ownerReferences: readonly OwnerReference[];

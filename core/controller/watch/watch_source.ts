@@ -45,7 +45,7 @@ import type {
 } from "../event_source.ts";
 import { accepts, FILTER_RULES, type Filters } from "../filters.ts";
 import { checkNamespaces } from "../namespaces.ts";
-import { NO_OWN_WRITE } from "../primary_source.ts";
+import { NO_OWN_WRITE } from "./primary_source.ts";
 import {
   byOwner,
   byOwnership,

@@ -84,20 +84,14 @@ export class WebhookCaller {
   async call(
     config: WebhookClientConfig,
     review: unknown,
-    { timeout, showsTimeout }: {
-      readonly timeout: number;
-      /** Whether the URL has the time limit as a parameter. */
-      readonly showsTimeout: boolean;
-    },
+    timeout: number,
   ): Promise<unknown> {
     const { namespace = "", name = "", path = "", port = 443 } =
       config.service ?? {};
     const base = config.service === undefined
       ? cleanUrl(config.url ?? "")
       : cleanUrl(`https://${name}.${namespace}.svc:${port}/${path}`);
-    const url = showsTimeout
-      ? `${base}?timeout=${Math.ceil(timeout / 1000)}s`
-      : base;
+    const url = `${base}?timeout=${Math.ceil(timeout / 1000)}s`;
     const { services } = this.#options;
     const service = config.service &&
       (services[`${namespace}/${name}:${port}`] ??

@@ -159,10 +159,7 @@ async function ask(
   };
   let answer: unknown;
   try {
-    answer = await webhooks.call(clientConfig, review, {
-      timeout: timeoutSeconds * 1000,
-      showsTimeout: true,
-    });
+    answer = await webhooks.call(clientConfig, review, timeoutSeconds * 1000);
   } catch (error) {
     throw new WebhookFailure(
       `failed to call webhook: ${(error as Error).message}`,

@@ -202,7 +202,7 @@ function decodeObject(
 ): JsonObject {
   const entries = schema.additionalProperties;
   if (!isJsonObject(value)) {
-    throw wrongType(value, at, entries ? "map[string]string" : "struct");
+    throw wrongType(value, at, entries ? "map[string]string" : goName(schema));
   }
   if (entries === undefined) {
     return decodeStruct(goType(schema.definition ?? ""), value, at, unknown);
@@ -233,7 +233,7 @@ function decodeList(
 ): unknown[] {
   const { items } = schema;
   if (!Array.isArray(value) || items === undefined) {
-    throw wrongType(value, at, `[]${items?.type ?? "interface {}"}`);
+    throw wrongType(value, at, `[]${goName(items)}`);
   }
   return value.map((item, index) =>
     item === null ? zeroOf(items) : decodeValue(
@@ -243,6 +243,11 @@ function decodeList(
       unknown,
     )
   );
+}
+
+/** Name of a type in Go's messages, such as `v1.PodSpec`. */
+function goName({ definition, type }: Partial<Schema> = {}): string {
+  return definition?.split(".").slice(-2).join(".") ?? type ?? "interface {}";
 }
 
 const INTEGER_LIMITS: Readonly<Record<string, number>> = {

@@ -1,10 +1,12 @@
 import { callCost, LIST_COST, MAP_COST, MESSAGE_COST } from "./actual_costs.ts";
+import { type Attribute, type Qualifier, resolver } from "./attribute.ts";
 import {
   CelError,
   CelFailure,
   CostExceeded,
   NO_SUCH_OVERLOAD,
 } from "./cel_errors.ts";
+import { charge, type Run, type Step } from "./evaluation_step.ts";
 import type {
   CallNode,
   ExpressionNode,
@@ -15,11 +17,10 @@ import type {
   SelectNode,
   StructNode,
 } from "./expression.ts";
-import { accepts, type Overload } from "./function_declaration.ts";
 import { MAP_INSERT } from "./macros.ts";
+import { called, invoke, isOne } from "./overload_call.ts";
 import { pattern } from "./pattern.ts";
 import {
-  type CelMap,
   equal,
   isMap,
   MessageValue,
@@ -28,18 +29,6 @@ import {
   Uint,
   ValueMap,
 } from "./values.ts";
-
-/** State of one evaluation. */
-interface Run {
-  readonly variables: Readonly<Record<string, unknown>>;
-  /** Values of the variables of comprehensions. */
-  readonly slots: unknown[];
-  spent: number;
-  readonly limit: number;
-}
-
-/** Step of an evaluation: yields a value, which can be an error. */
-type Step = (run: Run) => unknown;
 
 /** Result of an evaluation. */
 export interface Evaluation {
@@ -83,11 +72,6 @@ export function plan(root: ExpressionNode): Program {
   };
 }
 
-function charge(run: Run, cost: number): void {
-  run.spent += cost;
-  if (run.spent > run.limit) throw new CostExceeded();
-}
-
 /** Plan of a node. */
 interface Plan {
   readonly step: Step;
@@ -95,23 +79,6 @@ interface Plan {
   readonly constant?: { readonly value: unknown };
   /** Variable or other value, with the selections from it. */
   readonly attribute?: Attribute;
-}
-
-/** Value with selections from it. */
-interface Attribute {
-  readonly base: Step;
-  readonly qualifiers: readonly Qualifier[];
-  /** Cost of the value itself, without its selections. */
-  readonly cost: 0 | 1;
-}
-
-/** Selection of a field, key or index. */
-interface Qualifier {
-  readonly key: Step;
-  /** Whether a missing value is none rather than an error. */
-  readonly optional: boolean;
-  /** Whether only the presence is asked for. */
-  readonly test: boolean;
 }
 
 /** Slot of a variable of a comprehension that is not yet set. */
@@ -528,85 +495,6 @@ function attributePlan(attribute: Attribute): Plan {
   };
 }
 
-/** Step that makes the selections of an attribute; their cost is charged. */
-function resolver({ base, qualifiers }: Attribute): Step {
-  if (qualifiers.length === 0) return base;
-  return (run) => {
-    let value = base(run);
-    let optional = false;
-    if (value instanceof Optional) {
-      if (value.value === undefined) return value;
-      optional = true;
-      value = value.value;
-    }
-    for (const { key, optional: maybe, test } of qualifiers) {
-      if (value instanceof CelError) return value;
-      optional ||= maybe;
-      const name = key(run);
-      if (name instanceof CelError) return name;
-      const found = valueAt(value, name);
-      const absent = found === undefined || found === NO_INDEX ||
-        found === NO_FIELDS;
-      if (optional && absent) return Optional.NONE;
-      charge(run, 1);
-      if (test) value = found === NO_FIELDS ? false : presence(found);
-      else value = absent ? missing(found, name) : found;
-    }
-    if (value instanceof CelError || !optional) return value;
-    return Optional.of(value);
-  };
-}
-
-function presence(found: unknown): unknown {
-  return found instanceof CelError
-    ? found
-    : found !== undefined && found !== NO_INDEX;
-}
-
-/** Result for an index outside of a list. */
-const NO_INDEX = Symbol("no index");
-
-/** Result for a value that has neither keys nor items. */
-const NO_FIELDS = Symbol("no fields");
-
-/** Value of a key or index; undefined or a symbol if it is absent. */
-function valueAt(value: unknown, key: unknown): unknown {
-  if (isMap(value)) return value.find(key);
-  if (Array.isArray(value)) {
-    const index = indexOf(key);
-    if (index instanceof CelError) return index;
-    return index >= 0 && index < value.length ? value[index] : NO_INDEX;
-  }
-  if (value instanceof MessageValue) return value.fields.get(String(key));
-  return fieldOf(value, key);
-}
-
-/** Value of a field of an object of a library, such as `authorizer`. */
-function fieldOf(value: unknown, key: unknown): unknown {
-  const fields = (value as { readonly celFields?: CelMap } | null)?.celFields;
-  return fields === undefined ? NO_FIELDS : fields.find(key);
-}
-
-function indexOf(key: unknown): number | CelError {
-  if (typeof key === "bigint") return Number(key);
-  if (key instanceof Uint) return Number(key.value);
-  if (typeof key === "number") {
-    return Number.isInteger(key)
-      ? key
-      : new CelError(`unsupported index value ${key} in list`);
-  }
-  return new CelError(`unsupported index type '${typeof key}' in list`);
-}
-
-function missing(found: unknown, key: unknown): CelError {
-  const text = key instanceof Uint ? key.value : key;
-  return new CelError(
-    found === NO_INDEX
-      ? `index out of bounds: ${String(text)}`
-      : `no such key: ${String(text)}`,
-  );
-}
-
 /** Operands of a logical operator; `decisive` is the value that ends it. */
 function logical(plans: readonly Plan[], decisive: boolean): Step {
   const steps = plans.map(({ step }) => step);
@@ -724,99 +612,4 @@ function itemsOf(range: unknown, two: boolean): readonly unknown[] | CelError {
 function goType(value: unknown): string {
   const name = typeNameOf(value).replace(/^google\.protobuf\./, "");
   return `types.${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-}
-
-/** Whether a function is the same for all types of arguments. */
-function isOne(name: string): boolean {
-  return !/^[a-zA-Z]/.test(name) || name === "size" || name === "sort";
-}
-
-/**
- * Step of a call, which fails if an argument does.
- *
- * @param inOrder Whether arguments after one that fails are not evaluated.
- */
-function called(
-  name: string,
-  overloads: readonly Overload[],
-  steps: readonly Step[],
-  call: (args: readonly unknown[]) => unknown,
-  inOrder: boolean = steps.length > 2,
-): Step {
-  return (run) => {
-    const args: unknown[] = [];
-    let error: CelError | undefined;
-    for (const step of steps) {
-      const value = step(run);
-      args.push(value);
-      if (!(value instanceof CelError)) continue;
-      error ??= value;
-      // What follows is not evaluated, and the call costs nothing then.
-      if (inOrder && args.length < steps.length) return error;
-    }
-    const result = error ?? call(args);
-    charge(run, callCost(name, overloads, args, result));
-    return result;
-  };
-}
-
-/** Types of first operands with which an operator reports its errors itself. */
-const OPERANDS: Readonly<Record<string, string>> = {
-  "_+_": "bytes double int uint list",
-  "_-_": "double int uint",
-  "_*_": "double int uint",
-  "_/_": "double int uint",
-  "_%_": "int uint",
-  "-_": "double int bool",
-  "_<_": "bool bytes double int uint",
-  "_<=_": "bool bytes double int uint",
-  "_>_": "bool bytes double int uint",
-  "_>=_": "bool bytes double int uint",
-};
-
-/** Types whose values are receivers of methods in cel-go. */
-const RECEIVERS: ReadonlySet<string> = new Set([
-  "string",
-  "google.protobuf.Duration",
-  "google.protobuf.Timestamp",
-]);
-
-/** Whether the error of a call with wrong types does not name the function. */
-function isAnonymous(name: string, type: string): boolean {
-  const operands = Object.hasOwn(OPERANDS, name) ? OPERANDS[name] : undefined;
-  return operands === undefined
-    ? !/^[a-zA-Z]/.test(name) || ANONYMOUS.has(name)
-    : RECEIVERS.has(type) || operands.split(" ").includes(type);
-}
-
-/** Functions whose errors about types do not name them. */
-const ANONYMOUS: ReadonlySet<string> = new Set([
-  "contains",
-  "endsWith",
-  "matches",
-  "startsWith",
-]);
-
-/** Calls the overload that fits the values of the arguments. */
-function invoke(
-  name: string,
-  overloads: readonly Overload[],
-  args: readonly unknown[],
-): unknown {
-  const fitting = overloads.find(({ params }) =>
-    params.every((param, index) => accepts(param, args[index]))
-  );
-  if (fitting === undefined) {
-    if (isAnonymous(name, typeNameOf(args[0]))) return NO_SUCH_OVERLOAD;
-    const types = /^[a-zA-Z]/.test(name) && name !== "size" && name !== "sort"
-      ? `(${args.map(typeNameOf).join(", ")})`
-      : "";
-    return new CelError(`no such overload: ${name}${types}`);
-  }
-  try {
-    return fitting.run(...args as never[]);
-  } catch (error) {
-    if (error instanceof CelFailure) return new CelError(error.message);
-    throw error;
-  }
 }

@@ -47,9 +47,8 @@ export function expandMacro(
       return quantifier(nodes, name, target, args);
     case "map 2":
     case "map 3":
-      return mapped(nodes, target, args);
     case "filter 2":
-      return filtered(nodes, target, args);
+      return listed(nodes, name, target, args);
     case "transformList 3":
     case "transformList 4":
     case "transformMap 3":
@@ -232,8 +231,10 @@ function append(nodes: Nodes, item: ExpressionNode): ExpressionNode {
   return nodes.call("_+_", nodes.ident(ACCUMULATOR), nodes.list(item));
 }
 
-function mapped(
+/** List of the items of `filter`, or of what `map` gives for them. */
+function listed(
   nodes: Nodes,
+  name: string,
   target: ExpressionNode,
   args: readonly ExpressionNode[],
 ): Expansion {
@@ -242,25 +243,12 @@ function mapped(
     "argument is not an identifier",
   );
   if (!Array.isArray(variables)) return variables;
-  const filter = args.length === 3 ? args[1] : undefined;
-  const step = append(nodes, args.at(-1) as ExpressionNode);
+  const isFilter = name === "filter";
+  const predicate = isFilter || args.length === 3 ? args[1] : undefined;
+  const item = (isFilter ? args[0] : args.at(-1)) as ExpressionNode;
   return nodes.fold(target, variables, {
     initial: nodes.list(),
-    step: nodes.onlyIf(filter, step),
-  });
-}
-
-function filtered(
-  nodes: Nodes,
-  target: ExpressionNode,
-  args: readonly ExpressionNode[],
-): Expansion {
-  const [variable, predicate] = args as [ExpressionNode, ExpressionNode];
-  const variables = variablesOf([variable], "argument is not an identifier");
-  if (!Array.isArray(variables)) return variables;
-  return nodes.fold(target, variables, {
-    initial: nodes.list(),
-    step: nodes.onlyIf(predicate, append(nodes, variable)),
+    step: nodes.onlyIf(predicate, append(nodes, item)),
   });
 }
 
@@ -347,7 +335,7 @@ function sorted(
         "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
     };
   }
-  const keys = mapped(nodes, nodes.ident(SORT_INPUT), args);
+  const keys = listed(nodes, "map", nodes.ident(SORT_INPUT), args);
   return "message" in keys ? keys : nodes.bind(
     SORT_INPUT,
     target,

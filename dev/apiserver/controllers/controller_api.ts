@@ -36,12 +36,33 @@ export type Draft<T extends KubernetesObject> =
 /** Decoded states of stored objects, shared by the controllers. */
 const decoded = new WeakMap<StoredObject, UntypedObject>();
 
+/** Maximum number of decoded states that are kept for a while. */
+const MAX_LATEST = 256;
+/** Decoded states of the stored objects that were synced last. */
+const latest: Map<StoredObject, UntypedObject> = new Map();
+
 /** Decodes a stored object; the result is shared and must not be changed. */
 export function decode<T extends KubernetesObject>(stored: StoredObject): T {
   const known = decoded.get(stored);
   if (known !== undefined) return known as KubernetesObject as T;
+  const object = decodeForNow<T>(stored);
+  decoded.set(stored, object as KubernetesObject as UntypedObject);
+  return object;
+}
+
+/**
+ * Decodes a stored object like {@linkcode decode}, but keeps the result only for a
+ * while: the decoded states of many pods would take much memory.
+ */
+export function decodeForNow<T extends KubernetesObject>(
+  stored: StoredObject,
+): T {
+  const known = decoded.get(stored) ?? latest.get(stored);
+  if (known !== undefined) return known as KubernetesObject as T;
   const object = stored.parse();
-  decoded.set(stored, object);
+  latest.set(stored, object);
+  const [oldest] = latest.keys();
+  if (latest.size > MAX_LATEST && oldest) latest.delete(oldest);
   return object as KubernetesObject as T;
 }
 

@@ -9,7 +9,7 @@ import { StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
-import { ControllerApi, controllerOf } from "./controller_api.ts";
+import { ControllerApi, controllerOf, decodeForNow } from "./controller_api.ts";
 
 /** Number of keys processed before other tasks of the event loop run. */
 const SLICE = 64;
@@ -17,7 +17,7 @@ const SLICE = 64;
 const RETRY_MS = { first: 5, longest: 1_000_000 };
 
 /**
- * Function that reconciles one object.
+ * Function that reconciles one object, which is shared and must not be changed.
  *
  * @returns Milliseconds until the next sync without a change; undefined for no
  * further sync.
@@ -211,8 +211,7 @@ export class ControllerLoop {
       const stored = this.#context.store.collection(definition.kind).get(key);
       if (stored !== undefined) {
         const wake = () => this.#enqueue(controller, key);
-        // Not decode(), which would keep the decoded state of each of many pods.
-        const object = stored.parse();
+        const object = decodeForNow(stored);
         delay = await definition.sync(object, api, wake) ?? undefined;
       }
       item.failures = 0;

@@ -79,6 +79,9 @@ export function publishedSchema(schema: OpenApiSchema): OpenApiSchema {
       ...(embedded ? OBJECT_PROPERTIES : {}),
     };
   }
+  if (schema["x-kubernetes-int-or-string"]) {
+    result.anyOf ??= [{ type: "integer" }, { type: "string" }];
+  }
   if (embedded) {
     result.required = [
       ...new Set([...schema.required ?? [], "kind", "apiVersion"]),

@@ -3,8 +3,7 @@ import { isJsonObject, type StatusCause } from "@coracle/operator/internal";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { ownField } from "./schema/json_tree.ts";
-import { goTypeName } from "../validation/go_value.ts";
-import { isInteger, writeJson } from "../exact_json.ts";
+import { goText, goTypeName } from "../validation/go_value.ts";
 
 const MAX_REPLICAS = 2 ** 31 - 1;
 
@@ -21,23 +20,17 @@ export function scaleCauses(
   }
   causes.push(...replicaCauses(object, scale.statusReplicas));
   const { labelSelector = "" } = scale;
-  const selector = labelSelector === ""
-    ? undefined
-    : valueAt(object, labelSelector);
-  if (selector !== undefined && typeof selector !== "string") {
-    const why = accessorText(labelSelector, selector, "string");
-    causes.push(fieldError.invalid(labelSelector, "", why));
+  if (labelSelector !== "") {
+    const { why } = read(object, labelSelector, "string");
+    if (why) causes.push(fieldError.invalid(labelSelector, "", why));
   }
   return causes;
 }
 
 function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
-  const value = valueAt(object, path);
+  const { value, why } = read(object, path, "int64");
+  if (why) return [fieldError.invalid(path, 0, why)];
   if (value === undefined) return [];
-  if (!isInteger(value)) {
-    const why = accessorText(path, value, "int64");
-    return [fieldError.invalid(path, 0, why)];
-  }
   if (value as number < 0) {
     return [
       fieldError.invalid(path, value, "should be a non-negative integer"),
@@ -52,25 +45,28 @@ function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
     : [];
 }
 
-function valueAt(object: UntypedObject, path: string): unknown {
+/** Reads a field as Go's accessors do: absent, a value of a type, or an error. */
+function read(
+  object: UntypedObject,
+  path: string,
+  wanted: "string" | "int64",
+): { readonly value?: unknown; readonly why?: string } {
   let value: unknown = object;
+  let at = "";
   for (const name of path.replace(/^\./, "").split(".")) {
-    if (!isJsonObject(value)) return undefined;
+    at += `.${name}`;
+    if (value === undefined || value === null) return {};
+    if (!isJsonObject(value)) {
+      return { why: accessorText(at, value, "map[string]interface{}") };
+    }
     value = ownField(value, name);
   }
-  return value;
+  if (value === undefined || goTypeName(value) === wanted) return { value };
+  return { why: accessorText(path, value, wanted) };
 }
 
 function accessorText(path: string, value: unknown, wanted: string): string {
-  return `${path} accessor error: ${valueText(value)} is of the type ${
+  return `${path} accessor error: ${goText(value)} is of the type ${
     goTypeName(value)
   }, expected ${wanted}`;
-}
-
-function valueText(value: unknown): string {
-  if (value === null) return "<nil>";
-  if (Number.isInteger(value) && !isInteger(value)) {
-    return (value as number).toExponential();
-  }
-  return writeJson(value).replace(/^"|"$/g, "");
 }

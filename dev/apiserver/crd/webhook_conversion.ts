@@ -89,7 +89,7 @@ export class WebhookConversion {
         kind: "ConversionReview",
         apiVersion: `apiextensions.k8s.io/${this.#reviewVersion}`,
         request: { uid, desiredAPIVersion, objects },
-      }, { timeout: TIMEOUT_MS, showsTimeout: false });
+      }, TIMEOUT_MS);
       converted = this.#read(answer, uid);
     } catch (error) {
       throw failure(`failed: ${(error as Error).message}`);

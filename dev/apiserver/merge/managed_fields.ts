@@ -32,7 +32,7 @@ import {
   TypedValueError,
   type VersionedKind,
 } from "./structured_merge.ts";
-import { badRequest, serverError } from "../status.ts";
+import { badRequest, serverError, StatusError } from "../status.ts";
 import { typeProblems, typeProblemsText } from "./typed_value.ts";
 
 /** Kind with managed fields. */
@@ -224,7 +224,9 @@ export function updateManagedFields(
       const updated = updateOwners(kind, { live, next }, owners, write);
       entries = encodeOwners(mergeOldOwners(updated));
     } catch (error) {
-      if (!(error instanceof TypedValueError)) throw error;
+      if (
+        !(error instanceof TypedValueError || error instanceof StatusError)
+      ) throw error;
     }
   }
   if (entries === undefined) delete next.metadata.managedFields;
@@ -239,7 +241,7 @@ export function updateManagedFields(
  * @param objects The object before the apply, in the API version of the request
  * (`undefined` for a create), and the configuration.
  * @param write The write; `force` takes over fields of other managers.
- * @returns A new object.
+ * @returns A new object, and whether it differs in more than its owners.
  * @throws {StatusError} If the configuration does not fit the schema or
  * conflicts.
  */
@@ -250,7 +252,7 @@ export function applyManaged(
     readonly applied: UntypedObject;
   },
   write: ManagedFieldsWrite & { readonly force: boolean },
-): UntypedObject {
+): { readonly object: UntypedObject; readonly changed: boolean } {
   const { applied } = objects;
   const live = objects.live ?? kind.empty(write.apiVersion);
   if (entriesOf(applied) !== undefined && entriesOf(applied) !== null) {
@@ -279,7 +281,12 @@ export function applyManaged(
   }
   const value = (merged.value ?? live) as UntypedObject;
   const object = withEntries(value, encodeOwners(result));
-  return write.manager === KUBECTL ? withLastApplied(object, applied) : object;
+  return {
+    object: write.manager === KUBECTL
+      ? withLastApplied(object, applied)
+      : object,
+    changed: merged.value !== undefined,
+  };
 }
 
 /** Assigns fields without an owner to the manager `before-first-apply`. */

@@ -114,15 +114,16 @@ function keyedItemElement(
     const value = Object.hasOwn(item, name)
       ? item[name]
       : schema.items?.properties.get(name)?.default;
-    if (value === undefined) {
-      return {
-        problem:
-          `associative list with keys has an element that omits key field ${
-            JSON.stringify(name)
-          } (and doesn't have default value)`,
-      };
-    }
-    keys.push([name, value]);
+    if (value !== undefined) keys.push([name, value]);
+  }
+  if (keys.length === 0) {
+    const names = schema.listMapKeys.map((name) => JSON.stringify(name));
+    return {
+      problem:
+        `associative list with keys has an element that omits all key fields [${
+          names.join(" ")
+        }] (and doesn't have default values for any key fields)`,
+    };
   }
   return { element: keyElement(keys) };
 }

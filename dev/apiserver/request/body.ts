@@ -6,6 +6,7 @@ import {
 } from "@coracle/operator/internal";
 import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
 import { badRequest, StatusError } from "../status.ts";
+import { goJsonType } from "../validation/go_value.ts";
 import { parseJson } from "./json_body.ts";
 
 const decoder = new TextDecoder();
@@ -133,7 +134,9 @@ export function asObject(value: JsonObject): UntypedObject {
   }
   if (!isJsonObject(metadata)) {
     throw badRequest(
-      `json: cannot unmarshal ${typeof metadata} into Go struct field .metadata of type v1.ObjectMeta`,
+      `json: cannot unmarshal ${
+        goJsonType(metadata)
+      } into Go struct field .metadata of type v1.ObjectMeta`,
     );
   }
   return value as unknown as UntypedObject;

@@ -1,4 +1,5 @@
 import { readJson } from "../exact_json.ts";
+import { jsonSyntaxProblem } from "./json_syntax.ts";
 
 /** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 256;
@@ -10,7 +11,7 @@ export interface ParsedJson {
   readonly duplicates: readonly string[];
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Error of an unreadable body, with Go's message. */
 export function notJson(why: string): SyntaxError {
@@ -39,7 +40,12 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   }
   const { fields, depth } = survey(bytes);
   if (depth > MAX_DEPTH) throw notJson("exceeded max depth");
-  const value = readJson(text);
+  let value: unknown;
+  try {
+    value = readJson(text);
+  } catch (error) {
+    throw notJson(jsonSyntaxProblem(bytes) ?? (error as Error).message);
+  }
   if (/[eE]\+?\d{3}|\d{309}/.test(text)) checkNumbers(text);
   return {
     value,

@@ -29,13 +29,17 @@ const ACCEPTED = ["application/json", "application/yaml", PROTOBUF];
 /**
  * Encoding of a body.
  *
+ * @param mayBeProtobuf Whether its kind has a form in protobuf.
  * @throws {StatusError} 415 if it is not supported.
  */
-export function bodyForm(request: ResourceRequest): BodyForm {
+export function bodyForm(
+  request: ResourceRequest,
+  mayBeProtobuf: boolean = !request.definition.custom,
+): BodyForm {
   const type = mediaType(request.http);
   if (type === "" || type === "application/json") return "json";
   if (type === "application/yaml") return "yaml";
-  if (type === PROTOBUF && !request.definition.custom) return "protobuf";
+  if (type === PROTOBUF && mayBeProtobuf) return "protobuf";
   throw unsupportedMediaType(ACCEPTED);
 }
 
@@ -108,22 +112,21 @@ export async function readTree(
     }
     if (form === "protobuf") throw badRequest(message);
     if (form === "yaml") throw unrecognized(message);
-    throw fail(
-      /end of|Unterminated|after/.test(message)
-        ? "unexpected end of JSON input"
-        : message,
-    );
+    throw fail(message);
   }
   // Go decodes null as an empty object.
   const value = parsed.value === null ? {} : parsed.value;
   if (!isJsonObject(value)) {
-    throw fail(
-      `json: cannot unmarshal ${
-        Array.isArray(value) ? "array" : typeof value
-      } into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
-    );
+    throw fail(notAnObject(value));
   }
   return { ...parsed, value };
+}
+
+/** Go's message about a body that is no JSON object. */
+export function notAnObject(value: unknown): string {
+  return `json: cannot unmarshal ${
+    goJsonType(value)
+  } into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
 }
 
 /**

@@ -1,11 +1,12 @@
+import type { JsonObject } from "@coracle/operator/internal";
 import type { ServerRequest } from "../http/exchange.ts";
 import { byteLength, oddCharacters } from "../validation/names.ts";
 import { OPTIONS_TEXT } from "../validation/rules/rule_data.ts";
 import { badRequest, invalid, serverError } from "../status.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { validationLine } from "../validation/rules/rule_words.ts";
-import { isNumber } from "../exact_json.ts";
-import { goJsonType } from "../validation/go_value.ts";
+import { DecodeError, decodeTyped } from "../builtin/decode.ts";
+import { goType } from "../builtin/go_types.ts";
 
 /** Query options of a list or watch, without selectors. */
 export interface ListOptions {
@@ -115,7 +116,7 @@ export function readResourceVersion(
  *
  * @param query Query parameters.
  * @param watch Whether the path is a watch path.
- * @throws {StatusError} 400, 422 or 500 if they are invalid.
+ * @throws {StatusError} 400 or 422 if they are invalid.
  */
 export function readListOptions(
   query: URLSearchParams,
@@ -205,59 +206,51 @@ export interface DeleteOptions {
  * Parses the options of a deletion. A body takes precedence over the query, as
  * in kube-apiserver.
  *
- * @throws {StatusError} 400, 422 or 500 if they are invalid.
+ * @throws {StatusError} 400 or 422 if they are invalid.
  */
 export function readDeleteOptions(
   query: URLSearchParams,
-  body: Readonly<Record<string, unknown>> | undefined,
+  body: JsonObject | undefined,
 ): DeleteOptions {
-  const given = body ?? {
-    gracePeriodSeconds: integer(query, "gracePeriodSeconds"),
-    propagationPolicy: query.get("propagationPolicy") ?? undefined,
-    orphanDependents: flag(query, "orphanDependents"),
-    dryRun: query.getAll("dryRun"),
-  };
-  const dryRun = [
-    ...texts(given.dryRun),
-    ...(body === undefined ? [] : query.getAll("dryRun")),
-  ];
-  const preconditions = (given as Record<string, unknown>).preconditions as
-    | Record<string, unknown>
-    | undefined;
-  const grace = typed(given.gracePeriodSeconds, isNumber);
+  const given: GivenDeleteOptions = body === undefined
+    ? {
+      gracePeriodSeconds: integer(query, "gracePeriodSeconds"),
+      propagationPolicy: query.get("propagationPolicy") ?? undefined,
+      orphanDependents: flag(query, "orphanDependents"),
+    }
+    : decodeDeleteOptions(body);
+  const dryRun = [...given.dryRun ?? [], ...query.getAll("dryRun")];
+  const { gracePeriodSeconds: grace, preconditions } = given;
   const options = {
     dryRun: dryRun.length > 0,
     gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
-    propagationPolicy: typed(given.propagationPolicy, TYPE_TESTS.string),
-    orphanDependents: typed(given.orphanDependents, TYPE_TESTS.boolean),
-    uid: typed(preconditions?.uid, TYPE_TESTS.string),
-    resourceVersion: typed(preconditions?.resourceVersion, TYPE_TESTS.string),
+    propagationPolicy: given.propagationPolicy,
+    orphanDependents: given.orphanDependents,
+    uid: preconditions?.uid,
+    resourceVersion: preconditions?.resourceVersion,
   };
   check("delete", "DeleteOptions", { ...options, dryRun });
   return options;
 }
 
-function texts(value: unknown): string[] {
-  return Array.isArray(value)
-    ? value.filter((item): item is string => typeof item === "string")
-    : [];
+/** Fields of DeleteOptions. */
+interface GivenDeleteOptions {
+  readonly dryRun?: readonly string[] | undefined;
+  readonly gracePeriodSeconds?: number | bigint | undefined;
+  readonly propagationPolicy?: string | undefined;
+  readonly orphanDependents?: boolean | undefined;
+  readonly preconditions?: {
+    readonly uid?: string | undefined;
+    readonly resourceVersion?: string | undefined;
+  } | undefined;
 }
 
-const TYPE_TESTS = {
-  string: (value: unknown): value is string => typeof value === "string",
-  boolean: (value: unknown): value is boolean => typeof value === "boolean",
-};
-
-/** Typed field of the options; rejects other types as Go does. */
-function typed<T>(
-  value: unknown,
-  fits: (value: unknown) => value is T,
-): T | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (fits(value)) return value;
-  throw serverError(
-    `json: cannot unmarshal ${
-      goJsonType(value)
-    } into Go struct field of DeleteOptions`,
-  );
+function decodeDeleteOptions(body: JsonObject): GivenDeleteOptions {
+  const type = goType("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+  try {
+    return decodeTyped(type, body).object;
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(error.message);
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "@coracle/operator/client";
 import { apiVersionOf, parseApiVersion } from "@coracle/operator/internal";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
-import { encodeObject, type StoredObject } from "./stored_object.ts";
+import { encodeObject, StoredObject } from "./stored_object.ts";
 
 /** View of stored objects: a resource in one of its versions. */
 export interface View {
@@ -37,6 +37,29 @@ export function hasStoredDefaults({ definition, version }: View): boolean {
 export function objectIn(stored: StoredObject, view: View): UntypedObject {
   const object = stored.parse();
   return isStoredForm(stored, view) ? object : converted(stored, object, view);
+}
+
+/**
+ * Object that a write with `dryRun` answers: as it would be read back.
+ *
+ * @throws {StatusError} If the object cannot be converted.
+ */
+export function dryRunObject(
+  object: UntypedObject,
+  home: ResourceDefinition,
+  view: View,
+): UntypedObject {
+  if (!home.custom || view.version.name === home.storageVersion) return object;
+  const stored = new StoredObject(
+    home,
+    home.convert(object, home.storageVersion),
+    { revision: 0, current: false },
+  );
+  const read = objectIn(stored, view);
+  const { resourceVersion } = object.metadata;
+  if (resourceVersion === undefined) delete read.metadata.resourceVersion;
+  else read.metadata.resourceVersion = resourceVersion;
+  return read;
 }
 
 function converted(

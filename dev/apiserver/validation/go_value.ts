@@ -1,17 +1,21 @@
 import { isJsonObject } from "@coracle/operator/internal";
 import { isInteger, isNumber, rawInteger } from "../exact_json.ts";
 
-/**
- * Number as Go prints it: from 1e21 and below 0.0001 with an exponent of at
- * least two digits.
- */
+/** Number of JSON as Go prints it: an integer by its digits, others as floats. */
 export function goNumber(value: number | bigint): string {
-  if (typeof value === "bigint") return String(value);
-  const size = Math.abs(value);
-  if (size !== 0 && size < 1e-4) {
-    return value.toExponential().replace(/e-(\d)$/, "e-0$1");
-  }
-  return String(value);
+  return isInteger(value) ? String(value) : goFloat(value as number);
+}
+
+/**
+ * Float as Go prints it: from 1e6 and below 0.0001 with an exponent of at least
+ * two digits.
+ */
+export function goFloat(value: number): string {
+  const text = value.toExponential();
+  const exponent = Number(text.slice(text.indexOf("e") + 1));
+  return exponent >= -4 && exponent < 6
+    ? String(value)
+    : text.replace(/e([-+])(\d)$/, "e$10$2");
 }
 
 /** Text in double quotes with Go's escapes. */
@@ -84,7 +88,7 @@ export function goText(value: unknown): string {
       .map((name) => `${name}:${goText(value[name])}`);
     return `map[${fields.join(" ")}]`;
   }
-  return String(value);
+  return isNumber(value) ? goNumber(value) : String(value);
 }
 
 /** Name of the Go type into which a JSON value is decoded. */

@@ -15,7 +15,11 @@ import { updateManagedFields } from "../field_management.ts";
 import { attributesOf } from "../admission/admission.ts";
 import { CRDS } from "../registry.ts";
 import { fixed, release, settle } from "../settle.ts";
-import { apiVersionIn, hasStoredDefaults } from "../storage/object_view.ts";
+import {
+  apiVersionIn,
+  dryRunObject,
+  hasStoredDefaults,
+} from "../storage/object_view.ts";
 import {
   representationOf,
   respondObject,
@@ -158,7 +162,9 @@ export function createObject(
   }
   const existing = collection.get(storageKey({ namespace, name }));
   if (existing) throw exists(request, name, existing);
-  if (options.dryRun) return { object, created: true };
+  if (options.dryRun) {
+    return { object: dryRunObject(object, home, request), created: true };
+  }
   const stored = context.store.put(
     home,
     home.convert(object, home.storageVersion),

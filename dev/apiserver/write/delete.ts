@@ -1,5 +1,10 @@
 import { timestamp, type UntypedObject } from "@coracle/operator/client";
-import { jsonEquals, mutableCopy } from "@coracle/operator/internal";
+import {
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+  mutableCopy,
+} from "@coracle/operator/internal";
 import { admit } from "../admission/admission.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { holdsContent } from "../namespace_checks.ts";
@@ -19,8 +24,9 @@ import {
   readListOptions,
 } from "../request/query_options.ts";
 import { goJsonType } from "../validation/go_value.ts";
-import { checkBodySize } from "../request/body.ts";
-import { readTree } from "../request/object_body.ts";
+import { checkBodySize, parseBody } from "../request/body.ts";
+import { NumberRangeError } from "../request/json_body.ts";
+import { bodyForm, notAnObject } from "../request/object_body.ts";
 import {
   hookContext,
   kindSubjectOf,
@@ -28,7 +34,7 @@ import {
   subjectOf,
 } from "../request/resource_request.ts";
 import { readSelection } from "../request/object_selection.ts";
-import { badRequest, conflict, serverError, StatusError } from "../status.ts";
+import { badRequest, conflict, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 
 /**
@@ -97,49 +103,56 @@ async function readOptions(request: ResourceRequest): Promise<DeleteOptions> {
   return options;
 }
 
-/**
- * Reads DeleteOptions; an invalid body is error 400 for built-in kinds and 500
- * for custom ones.
- */
-async function readOptionsBody(
-  request: ResourceRequest,
-): ReturnType<typeof readTree> {
-  try {
-    return await readTree(request, "DeleteOptions");
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.status.code !== 400) {
-      throw error;
-    }
-    if (!request.definition.custom) throw error;
-    throw serverError(error.message);
-  }
-}
-
 async function readGivenOptions(
   request: ResourceRequest,
 ): Promise<DeleteOptions> {
   const { http, query } = request;
   if (http.body.length === 0) return readDeleteOptions(query, undefined);
   checkBodySize(http.body);
-  const { value } = await readOptionsBody(request);
-  const wrong = ["kind", "apiVersion"].find((name) =>
-    typeof (value[name] ?? "") !== "string"
-  );
+  const value = await readOptionsBody(request);
+  const { kind, apiVersion } = value;
+  const wrong = [["kind", kind], ["apiVersion", apiVersion]].find((
+    [, text],
+  ) => typeof (text ?? "") !== "string");
   if (wrong !== undefined) {
-    throw badRequest(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${
-        goJsonType(value[wrong])
-      } into Go struct field .${wrong} of type string`,
+    throw unreadable(
+      `json: cannot unmarshal ${goJsonType(wrong[1])} into Go struct field .${
+        wrong[0]
+      } of type string`,
     );
   }
-  if (!OPTIONS_KINDS.has(value.kind ?? undefined)) {
+  if (!OPTIONS_KINDS.has(kind ?? undefined)) {
     throw badRequest(
-      `no kind ${JSON.stringify(value.kind)} is registered for version ${
-        JSON.stringify(value.apiVersion ?? "")
+      `no kind ${JSON.stringify(kind)} is registered for version ${
+        JSON.stringify(apiVersion || "meta.k8s.io/v1")
       } in scheme "pkg/runtime/scheme.go:111"`,
     );
   }
   return readDeleteOptions(query, value);
+}
+
+/**
+ * Reads a body with DeleteOptions, which may be protobuf for custom kinds, too.
+ *
+ * @throws {StatusError} 400 or 415 if it is no object.
+ */
+async function readOptionsBody(request: ResourceRequest): Promise<JsonObject> {
+  const form = bodyForm(request, true);
+  let value: unknown;
+  try {
+    value = (await parseBody(request.http.body, form)).value ?? {};
+  } catch (error) {
+    const { message } = error as Error;
+    throw form === "json" && !(error instanceof NumberRangeError)
+      ? unreadable(message)
+      : badRequest(message);
+  }
+  if (isJsonObject(value)) return value;
+  throw unreadable(notAnObject(value));
+}
+
+function unreadable(why: string): StatusError {
+  return badRequest(`couldn't get version/kind; json parse error: ${why}`);
 }
 
 /**

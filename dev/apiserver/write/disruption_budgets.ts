@@ -29,6 +29,10 @@ export function selectsPods(
   return (labels = {}) => matchesLabels(requirements, labels);
 }
 
+/** Selections of the budgets, which every change of a pod asks for. */
+const selections: WeakMap<StoredObject, (labels: Labels) => boolean> =
+  new WeakMap();
+
 /** Disruption budgets that select a pod. */
 export function budgetsOf(
   store: Store,
@@ -37,8 +41,12 @@ export function budgetsOf(
   const budgets = store.collection(BUDGETS);
   if (budgets.size === 0) return [];
   return budgets.scan({ namespace }).filter((stored) => {
-    const { spec } = stored.parse() as unknown as PodDisruptionBudget;
-    return selectsPods(spec?.selector)(labels);
+    let selects = selections.get(stored);
+    if (selects === undefined) {
+      const { spec } = stored.parse() as unknown as PodDisruptionBudget;
+      selections.set(stored, selects = selectsPods(spec?.selector));
+    }
+    return selects(labels);
   });
 }
 

@@ -99,18 +99,26 @@ export async function patch(request: ResourceRequest): Promise<ServerResponse> {
  */
 export function patchApplied(
   request: ResourceRequest,
-  { patch, options, admitted }: {
+  { patch, options, admitted, arrangeOwners, check }: {
     readonly patch: Patch;
     readonly options: WriteOptions;
     readonly admitted?: UpdateHow["admitted"];
+    readonly arrangeOwners?: UpdateHow["arrangeOwners"];
+    /** Called with the merged object, which it may refuse. */
+    readonly check?: (object: UntypedObject) => void;
   },
 ): Written {
   return updateObject(request, {
     options,
     admitted,
+    arrangeOwners,
     managed: true,
     mayCreate: request.subresource === undefined,
-    next: (live) => applied(request, live, { patch, options }),
+    next: (live) => {
+      const object = applied(request, live, { patch, options });
+      check?.(object);
+      return object;
+    },
   });
 }
 
@@ -133,15 +141,11 @@ export async function readPatch(
     parsed = await parseBody(body, type === "apply" ? "yaml" : "json");
   } catch (error) {
     const { message } = error as Error;
-    throw badRequest(
-      type === "apply"
-        ? `error decoding YAML: error converting YAML to JSON: ${message}`
-        : `error decoding patch: ${message}`,
-    );
+    throw unreadable(type, message, "error converting YAML to JSON");
   }
-  // An empty document applies nothing.
-  const value = type === "apply" ? parsed.value ?? {} : parsed.value;
-  checkShape(type, value);
+  checkShape(type, parsed.value);
+  // An empty document changes nothing.
+  const value = parsed.value ?? (type === "json" ? [] : {});
   return { patch: { ...parsed, type, value }, options };
 }
 
@@ -163,31 +167,76 @@ function patchType(request: ResourceRequest): PatchType {
   });
 }
 
+/** Go types of patches, which its decoder names. */
+const LIST = "[]handlers.jsonPatchOp";
+const OBJECT = "map[string]interface {}";
+
+/** Error 400: a patch that cannot be decoded. */
+function unreadable(type: PatchType, why: string, yaml: string): StatusError {
+  return badRequest(
+    type === "apply"
+      ? `error decoding YAML: ${yaml}: ${why}`
+      : type === "strategic"
+      ? why
+      : `error decoding patch: ${why}`,
+  );
+}
+
 function checkShape(type: PatchType, value: unknown): void {
-  if (type === "json") {
-    if (!Array.isArray(value)) {
-      throw badRequest(
-        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+  if (type === "json" ? Array.isArray(value) : isJsonObject(value)) {
+    if (type === "json") checkOperations(value as readonly unknown[]);
+    return;
+  }
+  if (value === null) {
+    if (type !== "merge") return;
+    throw badRequest("Invalid JSON Patch");
+  }
+  throw wrongType(
+    type,
+    value,
+    `value of type ${type === "json" ? LIST : OBJECT}`,
+  );
+}
+
+function wrongType(
+  type: PatchType,
+  value: unknown,
+  expected: string,
+): StatusError {
+  return unreadable(
+    type,
+    `json: cannot unmarshal ${goJsonType(value)} into Go ${expected}`,
+    "error unmarshaling JSON: while decoding JSON",
+  );
+}
+
+function checkOperations(operations: readonly unknown[]): void {
+  if (operations.length > MAX_OPERATIONS) {
+    throw new StatusError({
+      code: 413,
+      reason: "RequestEntityTooLarge",
+      message:
+        `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${operations.length}`,
+    });
+  }
+  for (const operation of operations) {
+    if (operation === null) continue;
+    if (!isJsonObject(operation)) {
+      throw wrongType(
+        "json",
+        operation,
+        "value of type handlers.jsonPatchOp",
       );
     }
-    if (value.length > MAX_OPERATIONS) {
-      throw new StatusError({
-        code: 413,
-        reason: "RequestEntityTooLarge",
-        message:
-          `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${value.length}`,
-      });
+    for (const name of ["op", "from", "path"]) {
+      const text = operation[name] ?? "";
+      if (typeof text === "string") continue;
+      throw wrongType(
+        "json",
+        text,
+        `struct field jsonPatchOp.${name} of type string`,
+      );
     }
-  } else if (value === null) {
-    throw badRequest("Invalid JSON Patch");
-  } else if (!isJsonObject(value)) {
-    throw badRequest(
-      type === "apply"
-        ? `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${
-          Array.isArray(value) ? "array" : typeof value
-        } into Go value of type map[string]interface {}`
-        : "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
-    );
   }
 }
 
@@ -310,7 +359,10 @@ function applied(
   const configuration = asObject(patch.value as JsonObject);
   const isNew = live.metadata.uid === undefined;
   if (configuration.metadata.managedFields === undefined) {
-    checkAppliedType(request, configuration);
+    checkAppliedType(configuration, {
+      kind: definition.kind,
+      apiVersion: apiVersionIn(request),
+    });
   }
   const object = applyPatch(isNew ? undefined : live, configuration, {
     definition,
@@ -342,18 +394,19 @@ function applied(
   return object;
 }
 
-function checkAppliedType(
-  request: ResourceRequest,
+/**
+ * Checks the type of an apply configuration.
+ *
+ * @throws {StatusError} 400 if it is another one.
+ */
+export function checkAppliedType(
   configuration: UntypedObject,
+  expected: { readonly kind: string; readonly apiVersion: string },
 ): void {
   const text = (value: unknown) => typeof value === "string" ? value : "";
   const kind = text(configuration.kind);
   const apiVersion = text(configuration.apiVersion);
-  if (
-    kind === request.definition.kind && apiVersion === apiVersionIn(request)
-  ) {
-    return;
-  }
+  if (kind === expected.kind && apiVersion === expected.apiVersion) return;
   const { group, version } = parseApiVersion(apiVersion);
   throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
 }

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   labelSelectorText,
 } from "@coracle/operator/internal";
+import { FieldSet, type FieldsV1 } from "../merge/field_set.ts";
 import { Schema } from "../merge/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
@@ -34,9 +35,18 @@ import {
   serverError,
   StatusError,
 } from "../status.ts";
-import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
+import {
+  applyTo,
+  checkAppliedType,
+  invalidPatch,
+  type Patch,
+  patchApplied,
+  readPatch,
+} from "./patch.ts";
 import { checkPath, type UpdateHow, updateObject } from "./update.ts";
 import type { Written } from "./create.ts";
+
+const SCALE_VERSION = "autoscaling/v1";
 
 /** Schema of a Scale; a strategic merge patch of it is a plain merge. */
 const SCALE_SCHEMA: Schema = new Schema({ type: "object" });
@@ -55,13 +65,17 @@ function column(name: string, type: string, description: string): TableColumn {
   return { name, type, format, description, priority: 0 };
 }
 
-/** Table columns of a Scale. */
-const SCALE_TABLE: TableShape = {
+/** Form of a Scale as a table. */
+const scaleTable = ({ definition }: ResourceRequest): TableShape => ({
   columns: [
     column("Name", "string", "The name of the object."),
     column("Desired", "integer", "Number of desired replicas"),
     column("Available", "integer", "Number of actual replicas"),
-    column("Age", "string", "When the object was created."),
+    column(
+      "Age",
+      definition.custom ? "date" : "string",
+      "When the object was created.",
+    ),
   ],
   cells: ({ metadata, spec, status }, now) => [
     metadata.name,
@@ -69,7 +83,7 @@ const SCALE_TABLE: TableShape = {
     (status as { replicas?: number }).replicas ?? 0,
     humanAge(metadata.creationTimestamp, now),
   ],
-};
+});
 
 /** Field names of a dotted path such as `.spec.replicas`. */
 function steps(path: string): string[] {
@@ -97,9 +111,16 @@ function withValueAt(
   const names = steps(path);
   const last = names.pop() as string;
   let parent: JsonObject = copy as unknown as JsonObject;
-  for (const name of names) {
-    if (!isJsonObject(parent[name])) parent[name] = {};
-    parent = parent[name] as JsonObject;
+  for (const [index, name] of names.entries()) {
+    const inner = parent[name] === undefined ? parent[name] = {} : parent[name];
+    if (!isJsonObject(inner)) {
+      throw serverError(
+        `value cannot be set because .${
+          names.slice(0, index + 1).join(".")
+        } is not a map[string]interface{}`,
+      );
+    }
+    parent = inner;
   }
   if (value === undefined) delete parent[last];
   else parent[last] = value;
@@ -192,7 +213,7 @@ export async function getScale(
   return await respondObject(request, scaleOf(request, object), {
     status: 200,
     representation,
-    shape: SCALE_TABLE,
+    shape: scaleTable(request),
   });
 }
 
@@ -218,36 +239,7 @@ export async function patchScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const { patch, options } = await readPatch(request);
-  if (patch.type === "apply") {
-    if (request.definition.custom) throw cannotApply();
-    const scale = asObject(patch.value as JsonObject);
-    const paths = pathsOf(request);
-    const replicas = replicasOf(scale);
-    const configuration = withValueAt(
-      {
-        apiVersion: objectIn(findStored(request), request).apiVersion,
-        kind: request.definition.kind,
-        metadata: { name: scale.metadata.name },
-      },
-      paths.specReplicas,
-      replicas,
-    );
-    const value = { ...patch, value: configuration };
-    return await respondScale(
-      request,
-      await settle(
-        () =>
-          inScaleTerms(() =>
-            patchApplied(request, {
-              patch: value,
-              options,
-              admitted: scaleForm(request),
-            })
-          ),
-        request.warnings,
-      ),
-    );
-  }
+  if (patch.type === "apply") return await applyScale(request, patch, options);
   return await writeScale(request, options, (current) => {
     const value = applyTo(current, patch, SCALE_SCHEMA);
     if (!isJsonObject(value)) throw badRequest("the patch removes the Scale");
@@ -256,6 +248,83 @@ export async function patchScale(
     checkPatched(value);
     return scale;
   });
+}
+
+async function applyScale(
+  request: ResourceRequest,
+  patch: Patch,
+  options: WriteOptions,
+): Promise<ServerResponse> {
+  const { definition } = request;
+  const { specReplicas } = pathsOf(request);
+  const scale = asObject(patch.value as JsonObject);
+  checkAppliedType(scale, { kind: "Scale", apiVersion: SCALE_VERSION });
+  const replicas = isJsonObject(scale.spec) ? scale.spec.replicas : undefined;
+  const written = await settle(
+    (): Written => {
+      const stored = findStored(request);
+      const live = objectIn(stored, request);
+      const owned = live.metadata.managedFields?.some((entry) =>
+        ownsPath(entry, specReplicas)
+      );
+      if (definition.custom && !owned) throw notConverted(EXISTING, "/");
+      if (replicas === undefined) return { stored, created: false };
+      const configuration = withValueAt(
+        {
+          apiVersion: live.apiVersion,
+          kind: definition.kind,
+          metadata: { name: scale.metadata.name },
+        },
+        specReplicas,
+        replicasOf(scale),
+      );
+      return inScaleTerms(() =>
+        patchApplied(request, {
+          patch: { ...patch, value: configuration },
+          options,
+          admitted: scaleForm(request),
+          arrangeOwners: (object) => arrangeOwners(object, specReplicas),
+          check: (object) => {
+            const { name } = object.metadata;
+            if (
+              definition.custom &&
+              valueAt(live, specReplicas) !== valueAt(object, specReplicas)
+            ) throw notConverted("failed to convert new object", `/${name}`);
+          },
+        })
+      );
+    },
+    request.warnings,
+  );
+  return await respondScale(request, written);
+}
+
+/**
+ * Arranges the owners of an object after a write of its Scale as kube-apiserver
+ * does: those of Scales own the replicas only and have no time; an updater of the
+ * object that still owns the replicas keeps an entry without time for them beside
+ * that for its other fields, until the next write. What has no time comes first.
+ */
+function arrangeOwners({ metadata }: UntypedObject, path: string): void {
+  const replicas = FieldSet.of([steps(path).map((name) => `f:${name}`)]);
+  const arranged = (entry: ManagedFieldsEntry): ManagedFieldsEntry[] => {
+    const { time, ...timeless } = entry;
+    const owns = ownsPath(entry, path);
+    const alone = { ...timeless, fieldsV1: replicas.toJSON() };
+    if (entry.subresource === "scale") return [owns ? alone : timeless];
+    if (!owns || entry.operation === "Apply") return [entry];
+    const others = FieldSet.fromJSON(entry.fieldsV1 as FieldsV1)
+      .minus(replicas);
+    return [
+      ...time === undefined ? [] : [alone],
+      ...others.isEmpty ? [] : [{ ...entry, fieldsV1: others.toJSON() }],
+    ];
+  };
+  const rank = ({ operation, time }: ManagedFieldsEntry) =>
+    operation === "Apply" ? 0 : time === undefined ? 1 : 2;
+  const entries = metadata.managedFields?.flatMap(arranged)
+    .sort((a, b) => rank(a) - rank(b));
+  if (entries !== undefined) metadata.managedFields = entries;
 }
 
 /** Rejects a patched Scale whose replicas are not a number. */
@@ -297,13 +366,16 @@ function inScaleTerms<T>(write: () => T): T {
   }
 }
 
+const EXISTING =
+  "failed to create manager for existing fields: failed to convert live object";
+
 /**
- * Error 500: kube-apiserver does not support apply for the Scale of a custom
- * resource.
+ * Error 500: kube-apiserver cannot apply the Scale of a custom resource if the
+ * replicas have no owner yet, or change.
  */
-function cannotApply(): StatusError {
+function notConverted(what: string, name: string): StatusError {
   return serverError(
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+    `${what} (${name}; ${SCALE_VERSION}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: ${SCALE_VERSION}`,
   );
 }
 
@@ -359,6 +431,7 @@ async function writeScale(
         options,
         owned,
         admitted: scaleForm(request),
+        arrangeOwners: (object) => arrangeOwners(object, specReplicas),
         next: change,
       }),
     request.warnings,
@@ -396,6 +469,6 @@ async function respondScale(
   return await respondObject(request, scaleOf(request, object), {
     status: 200,
     representation: representationOf(request),
-    shape: SCALE_TABLE,
+    shape: scaleTable(request),
   });
 }

@@ -15,6 +15,7 @@ import { subresourcesOf } from "../registry.ts";
 import { fixed, settle } from "../settle.ts";
 import {
   apiVersionIn,
+  dryRunObject,
   hasStoredDefaults,
   isStoredForm,
   objectIn,
@@ -138,6 +139,8 @@ export interface UpdateHow {
     readonly show: (object: UntypedObject) => UntypedObject;
     readonly takes: (entry: ManagedFieldsEntry) => boolean;
   } | undefined;
+  /** Changes the managedFields of the new object once they are computed. */
+  readonly arrangeOwners?: ((next: UntypedObject) => void) | undefined;
   /** Conversion to and from the form of the object that admission changes; by default the object itself. */
   readonly admitted?: {
     readonly show: (object: UntypedObject) => UntypedObject;
@@ -173,7 +176,7 @@ export function updateObject(
   let next = how.next(mutableCopy(live));
   const apply = how.managed === true;
   if (!apply) recordOwners(request, { live, next }, how);
-  if (request.subresource?.name === "scale") dropScaleTimes(next);
+  how.arrangeOwners?.(next);
   const hooks = hookContext(request, { dryRun: options.dryRun, apply });
   const { show, take } = how.admitted ?? {};
   const attributes = attributesOf(request, {
@@ -280,23 +283,14 @@ function recordOwners(
   else next.metadata.managedFields = all;
 }
 
-/** Removes the times of managedFields entries of the scale subresource. */
-function dropScaleTimes({ metadata }: UntypedObject): void {
-  if (metadata.managedFields === undefined) return;
-  metadata.managedFields = metadata.managedFields.map((entry) => {
-    if (entry.subresource !== "scale") return entry;
-    const { time: _, ...timeless } = entry;
-    return timeless;
-  });
-}
-
 /** Keeps the timestamps of managedFields if nothing else changes. */
 function keepTimes(live: UntypedObject, next: UntypedObject): void {
   const before = live.metadata.managedFields;
   const after = next.metadata.managedFields;
-  if (before === undefined || after === undefined) return;
+  if (before === undefined || before.length !== after?.length) return;
+  if (!jsonEquals(withoutOwners(live), withoutOwners(next))) return;
   const timeless = (entries: typeof before) =>
-    new Map(entries.map(({ time: _, ...entry }) => [
+    Object.fromEntries(entries.map(({ time: _, ...entry }) => [
       JSON.stringify([
         entry.manager,
         entry.operation,
@@ -305,13 +299,9 @@ function keepTimes(live: UntypedObject, next: UntypedObject): void {
       ]),
       entry,
     ]));
-  if (
-    before.length === after.length &&
-    jsonEquals(
-      Object.fromEntries(timeless(before)),
-      Object.fromEntries(timeless(after)),
-    ) && jsonEquals(withoutOwners(live), withoutOwners(next))
-  ) next.metadata.managedFields = before;
+  if (jsonEquals(timeless(before), timeless(after))) {
+    next.metadata.managedFields = before;
+  }
 }
 
 function withoutOwners(object: UntypedObject): unknown {
@@ -426,7 +416,9 @@ function store(
     if (!dryRun) context.store.delete(stored);
     return { object: next, created: false };
   }
-  if (dryRun) return { object: next, created: false };
+  if (dryRun) {
+    return { object: dryRunObject(next, home, request), created: false };
+  }
   const converted = home.convert(next, home.storageVersion);
   const before = isStoredForm(stored, request) ? live : stored.parse();
   if (jsonEquals(converted, before)) {

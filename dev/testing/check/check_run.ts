@@ -53,6 +53,8 @@ export interface RunSetup
   readonly seed: number;
   /** Whether pods run on simulated nodes. */
   readonly simulate: boolean;
+  /** Whether Services get endpoints; by default they do. */
+  readonly endpoints?: boolean | undefined;
   /** Duration of the idle time at the end of the run, in milliseconds. */
   readonly idle?: number | undefined;
   /** Explorer that chooses the order of event deliveries and writes. */
@@ -76,13 +78,14 @@ export async function runScenario(
   const before = process.cpuUsage();
   const plan = worldPlan(perturbations);
   const violations = new Violations(setup.invariants);
-  const { source, seed, simulate, externals } = setup;
+  const { source, seed, simulate, endpoints, externals } = setup;
   const explorer = setup.explorer ??
     (plan.choices === undefined ? undefined : new Explorer(plan.choices));
   const begun: { world?: World } = {};
   const world = await World.start({
     seed,
     simulate,
+    endpoints,
     kinds: source.kinds,
     perturbations: plan.perturbations,
     maxActions: MAX_ACTIONS,
@@ -167,6 +170,10 @@ export async function runScenario(
           .filter(({ step }) => step >= scenario.steps.length).length,
       },
       violations: violations.found,
+      readsEndpoints: world.trace.some((entry) =>
+        entry.type === "request" &&
+        /^endpoint(s|slices)$/.test(entry.resource)
+      ),
       unanswered: [
         ...new Set(
           world.trace.flatMap((entry) =>

@@ -119,6 +119,8 @@ export class CheckSession {
   readonly source: OperatorSource;
   readonly #options: SessionOptions;
   readonly #references: Map<string, RunRecord> = new Map();
+  /** Names of the scenarios in which the operator reads endpoints. */
+  readonly #withEndpoints: Set<string> = new Set();
 
   private constructor(source: OperatorSource, options: SessionOptions) {
     this.source = source;
@@ -166,11 +168,7 @@ export class CheckSession {
     // One idle day is enough.
     const isFirst = scenario.name === "life" || scenario.name === "workload";
     const idle = isFirst ? IDLE_MS : HOUR_MS;
-    const made = await runScenario(scenario, [], {
-      ...await this.#setup(),
-      seed,
-      idle,
-    });
+    const made = await this.#runScenario(scenario, [], { seed, idle });
     this.#references.set(key, made);
     const [oldest] = this.#references.keys();
     if (this.#references.size > MAX_KEPT && oldest !== undefined) {
@@ -179,15 +177,34 @@ export class CheckSession {
     return made;
   }
 
+  /** Runs a scenario, with endpoints once the operator has asked for some. */
+  async #runScenario(
+    scenario: Scenario,
+    perturbations: readonly Perturbation[],
+    given: Partial<RunSetup> = {},
+  ): Promise<RunRecord> {
+    const { name } = scenario;
+    const setup = { ...await this.#setup(scenario), ...given };
+    const run = await runScenario(scenario, perturbations, setup);
+    if (setup.endpoints || !run.readsEndpoints) return run;
+    this.#withEndpoints.add(name);
+    for (const key of this.#references.keys()) {
+      if (key.endsWith(JSON.stringify(scenario))) this.#references.delete(key);
+    }
+    return await this.#runScenario(scenario, perturbations, given);
+  }
+
   /** Creates the settings of a run, with the fakes of a new options file. */
-  async #setup(): Promise<RunSetup> {
+  async #setup({ name }: Scenario): Promise<RunSetup> {
     const { seed, simulate, options } = this.#options;
     const file = await readOptions(options);
     const {
       invariants = file.invariants,
       externals = file.externals,
     } = this.#options;
-    return { source: this.source, seed, simulate, invariants, externals };
+    const { source } = this;
+    const endpoints = this.#withEndpoints.has(name);
+    return { source, seed, simulate, endpoints, invariants, externals };
   }
 
   get #primaryKinds(): ReadonlySet<string> {
@@ -214,11 +231,7 @@ export class CheckSession {
 
   async #plan(job: Extract<Job, { do: "plan" }>): Promise<Judgement> {
     const { scenario, perturbations } = job;
-    const run = await runScenario(
-      scenario,
-      perturbations,
-      await this.#setup(),
-    );
+    const run = await this.#runScenario(scenario, perturbations);
     return await this.#judged(job, perturbations, run);
   }
 
@@ -245,7 +258,7 @@ export class CheckSession {
     const places: string[] = [];
     for (const jump of jumpsAtRest(perturbations, reference)) {
       if (violations.length === 0) break;
-      const moved = await runScenario(scenario, [jump], await this.#setup());
+      const moved = await this.#runScenario(scenario, [jump]);
       places.push(...differingPlaces(reference, moved));
       violations = judgedBy(moved, ...places);
     }
@@ -257,6 +270,8 @@ export class CheckSession {
 
   async #explore(job: Extract<Job, { do: "explore" }>): Promise<Exploration> {
     const { scenario, limit } = job;
+    // It shows whether the operator reads endpoints.
+    await this.reference(scenario);
     const graph = new ScheduleGraph();
     const found = new Map<string, Exploration["found"][number]>();
     const end = performance.now() + limit;
@@ -268,7 +283,7 @@ export class CheckSession {
       runs++;
       try {
         const run = await runScenario(scenario, [], {
-          ...await this.#setup(),
+          ...await this.#setup(scenario),
           explorer,
         });
         cpu += run.cpu;

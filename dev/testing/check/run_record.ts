@@ -91,6 +91,8 @@ export interface RunRecord {
     readonly text: string;
     readonly step: number;
   }[];
+  /** Whether the operator has requested Endpoints or EndpointSlices. */
+  readonly readsEndpoints: boolean;
   /** Requests outside the cluster that were not answered, each once. */
   readonly unanswered: readonly string[];
   /** CPU time of the run in milliseconds. */

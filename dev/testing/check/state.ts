@@ -262,13 +262,24 @@ export function stateDifferences(
       }),
     )
   ).filter((one) =>
-    !masked.has(differenceName(one)) &&
+    !isMasked(differenceName(one), masked) &&
     !isIgnored(
       one.object,
       [expected.get(one.object), found.get(one.object)],
       masked,
     )
   );
+}
+
+/** Whether a field, or one that it is a part of, is not compared. */
+function isMasked(name: string, masked: ReadonlySet<string>): boolean {
+  if (masked.has(name)) return true;
+  for (const one of masked) {
+    const isAbove = name.startsWith(one) && one.includes(" .") &&
+      /^[.[]/.test(name.slice(one.length));
+    if (isAbove) return true;
+  }
+  return false;
 }
 
 /** Labels of ignored objects, such as `Pod app=autoscaler,tier=worker`. */

@@ -56,6 +56,13 @@ const MAX_REAL_MS = 20_000;
 /** Delays before an operator that has exited is restarted, in milliseconds. */
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
+/** Controllers that are switched off without endpoints. */
+const ENDPOINT_CONTROLLERS = [
+  "-endpoints-controller",
+  "-endpointslice-controller",
+  "-endpointslice-mirroring-controller",
+] as const;
+
 const MINUTE_MS = 60_000;
 /** Minimum time after which a watch ends: longer than any run, in milliseconds. */
 const WATCH_TIMEOUT_MS = 30 * 24 * 60 * MINUTE_MS;
@@ -116,6 +123,13 @@ export interface WorldOptions {
    * @default {true}
    */
   readonly simulate?: boolean | undefined;
+  /**
+   * Whether Services get Endpoints and EndpointSlices. Those cost a tenth of a run
+   * with pods, and few operators read them.
+   *
+   * @default {true}
+   */
+  readonly endpoints?: boolean | undefined;
   /**
    * Whether the Lease of a leader that is alone and undisturbed needs no renewals,
    * which saves most of the time of an idle day.
@@ -254,7 +268,7 @@ export class World {
     if (active !== undefined) {
       throw new Error("Cannot start a world: another one has not ended");
     }
-    const { seed, simulate = true } = options;
+    const { seed, simulate = true, endpoints = true } = options;
     const clock = new WorldClock();
     const perturbations = new Perturbations(options.perturbations ?? []);
     const server = await ApiServer.start({
@@ -270,6 +284,7 @@ export class World {
         ...defaultControllers(simulate),
         // Its certificate would differ from run to run.
         "-root-ca-certificate-publisher-controller",
+        ...endpoints ? [] : ENDPOINT_CONTROLLERS,
       ],
     });
     const world = new World(options, clock, server, perturbations);

@@ -437,6 +437,55 @@ function changed(answer: Any, change: (ship: Any) => unknown): unknown {
   };
 }
 
+test("A write in the storage version needs no conversion, a dry run in another does", async () => {
+  let isDown = false;
+  await withShips(
+    (review) => {
+      if (isDown) throw new Error("sunk");
+      return convert(review);
+    },
+    async (send) => {
+      const merge = { "content-type": "application/merge-patch+json" };
+      await send("POST", `${V1}?fieldManager=one`, ship("a"));
+      const dry = await send("POST", `${V1}?dryRun=All`, ship("b"));
+      assert.deepEqual([dry.status, dry.body.spec], [201, { port: "Brest" }]);
+      isDown = true;
+      for (
+        const [path, body] of [
+          [`${V2}/a`, { metadata: { labels: { a: "b" } } }],
+          [`${V2}/a/status`, { status: {} }],
+          [`${V2}/a?dryRun=All`, { spec: { harbour: "Nantes" } }],
+        ] as const
+      ) {
+        const { status, body: ship } = await send("PATCH", path, body, merge);
+        assert.equal(status, 200, ship.message);
+        // Those of v1 cannot be compared, so none are kept.
+        assert.equal(ship.metadata.managedFields, undefined);
+      }
+      for (
+        const [method, path, headers] of [
+          ["POST", V1, {}],
+          ["PATCH", `${V1}/b`, {
+            "content-type": "application/apply-patch+yaml",
+          }],
+        ] as const
+      ) {
+        const { status, body } = await send(
+          method,
+          `${path}?fieldManager=one&dryRun=All`,
+          ship("b"),
+          headers,
+        );
+        assert.equal(status, 500);
+        assert.match(
+          body.message,
+          /^conversion webhook for sea.coracle.dev\/v1, Kind=Ship failed: /,
+        );
+      }
+    },
+  );
+});
+
 test("A conversion changes labels and annotations, and no other metadata", async () => {
   await withShips((review) =>
     changed(convert(review), (ship) => ({
@@ -481,7 +530,7 @@ test("A conversion webhook that does not answer is given up after 30 s", async (
       await clock.advance(30_000);
       assert.equal(
         (await answer).body.message,
-        'conversion webhook for sea.coracle.dev/v2, Kind=Ship failed: Post "https://convert.ops.svc:443/convert": context deadline exceeded',
+        'conversion webhook for sea.coracle.dev/v2, Kind=Ship failed: Post "https://convert.ops.svc:443/convert?timeout=30s": context deadline exceeded',
       );
     },
     { clock },
@@ -494,7 +543,7 @@ test("A conversion by a missing service says which one is missing", async () => 
     const { body } = await send("GET", `${V1}/a`);
     assert.match(
       body.message,
-      /failed: Post "https:\/\/convert\.ops\.svc:443\/convert": service "convert" not found$/,
+      /failed: Post "https:\/\/convert\.ops\.svc:443\/convert\?timeout=30s": service "convert" not found$/,
     );
   }, { services: {} });
 });
@@ -516,7 +565,7 @@ test("Conversion webhooks are called by URL over HTTPS with their caBundle", asy
         response.writeHead(307, { location: "/elsewhere" }).end();
         return;
       }
-      assert.equal(request.url, "/convert");
+      assert.equal(request.url, "/convert?timeout=30s");
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify(convert(JSON.parse(body))));
     });

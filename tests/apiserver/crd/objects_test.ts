@@ -49,6 +49,55 @@ test("Custom resources are pruned, defaulted and validated as recorded", async (
   }
 });
 
+test("Numbers in violations are written as Go writes floats and integers", () => {
+  const cases: [OpenApiSchema, number, string][] = [
+    [{ maximum: 5 }, 6, "6: n in body should be less than or equal to 5"],
+    [
+      { maximum: 5 },
+      1_234_567.5,
+      "1.2345675e+06: n in body should be less than or equal to 5",
+    ],
+    [
+      { maximum: 5 },
+      1e20,
+      "1e+20: n in body should be less than or equal to 5",
+    ],
+    [
+      { minimum: 12_345_678 },
+      0.00001,
+      "1e-05: n in body should be greater than or equal to 1.2345678e+07",
+    ],
+    [
+      { minimum: 12_345_678 },
+      1,
+      "1: n in body should be greater than or equal to 12345678",
+    ],
+    [
+      { multipleOf: 0.00001 },
+      0.000015,
+      "1.5e-05: n in body should be a multiple of 1e-05",
+    ],
+  ];
+  for (const [limits, n, message] of cases) {
+    const schema = {
+      type: "object",
+      properties: { n: { type: "number", ...limits } },
+    } as const;
+    const [cause] = findingCauses(validateSchema({ n }, schema), "");
+    assert.equal(cause?.message, `Invalid value: ${message}`);
+  }
+});
+
+test("A double at the limit of the integers of 64 bits is out of range", () => {
+  const schema = {
+    type: "object",
+    properties: { n: { type: "integer", format: "int64" } },
+  } as const;
+  const count = (n: unknown) =>
+    findingCauses(validateSchema({ n }, schema), "").length;
+  assert.deepEqual([-(2n ** 63n), -(2 ** 63), 2 ** 63].map(count), [0, 2, 2]);
+});
+
 const LIST: OpenApiSchema = {
   type: "object",
   properties: {

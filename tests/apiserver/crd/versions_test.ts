@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
+import { CustomResourceDefinition } from "../../../core/kinds/mod.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
 
 /** Kind whose version v1 has neither the fields nor the subresources of v2. */
@@ -35,8 +36,18 @@ const StoredOld = defineKind({
   versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
 });
 
+/** The same kind, stored in v1, which lacks a field that v2 defaults. */
+const DefaultedNew = defineKind({
+  group: "sample.coracle.dev",
+  version: "v2",
+  kind: "Boat",
+  storageVersion: "v1",
+  spec: z.object({ name: z.string(), seats: z.int().default(2) }),
+  versions: [{ name: "v1", spec: z.object({ name: z.string() }) }],
+});
+
 async function withKind(
-  kind: typeof Boat | typeof StoredOld,
+  kind: typeof Boat | typeof StoredOld | typeof DefaultedNew,
   run: (server: ApiServer) => Promise<void>,
 ): Promise<void> {
   const server = await ApiServer.start({ port: false, establishingDelay: 0 });
@@ -139,6 +150,74 @@ test("a Scale keeps the managed fields of other versions", () =>
         'scaler v2 {"f:spec":{"f:crew":{}}}',
       ],
     );
+  }));
+
+test("owners of a removed version stop an apply, and go with an update", () =>
+  withKind(Boat, async ({ client, transport }) => {
+    await client.create(v1, { metadata: key, spec: { name: "a" } } as never);
+    const crd = { name: "boats.sample.coracle.dev" };
+    const { spec } = await client.get(CustomResourceDefinition, crd);
+    await client.patch(CustomResourceDefinition, crd, {
+      spec: { versions: spec.versions.filter(({ name }) => name === "v2") },
+    });
+    const send = async (type: string, spec: object) => {
+      const { status, body } = await transport.send({
+        method: "PATCH",
+        path: `${OLD.replace("v1", "v2")}?fieldManager=x`,
+        headers: { "content-type": `application/${type}` },
+        body: JSON.stringify({
+          apiVersion: "sample.coracle.dev/v2",
+          kind: "Boat",
+          metadata: { name: key.name },
+          spec,
+        }),
+      });
+      let text = "";
+      for await (const chunk of body) text += new TextDecoder().decode(chunk);
+      return { status, object: JSON.parse(text) };
+    };
+    const refused = await send("apply-patch+yaml", { name: "b" });
+    assert.deepEqual([refused.status, refused.object.message], [
+      500,
+      "request to convert CR to an invalid group/version: sample.coracle.dev/v1",
+    ]);
+    const patched = await send("merge-patch+json", { name: "b" });
+    assert.equal(patched.status, 200);
+    assert.equal(patched.object.metadata.managedFields, undefined);
+    const applied = await send("apply-patch+yaml", { name: "b" });
+    assert.equal(applied.status, 200);
+  }));
+
+test("an apply that changes nothing sets no default, and keeps the generation", () =>
+  withKind(DefaultedNew, async ({ client }) => {
+    const created = await client.create(DefaultedNew, {
+      metadata: key,
+      spec: { name: "a" },
+    });
+    const apply = (name: string) =>
+      client.apply(DefaultedNew, { metadata: key, spec: { name } } as never, {
+        force: true,
+      });
+    const applied = await apply("a");
+    assert.equal(applied.metadata.generation, created.metadata.generation);
+    assert.notEqual(
+      applied.metadata.resourceVersion,
+      created.metadata.resourceVersion,
+    );
+    const changed = await apply("b");
+    assert.equal(changed.metadata.generation, 2);
+  }));
+
+test("a dry run in an older version answers as the object would be read", () =>
+  withKind(Boat, async ({ client }) => {
+    const created = await client.create(
+      v1,
+      { metadata: key, spec: { name: "a" } } as never,
+      { dryRun: true },
+    );
+    assert.deepEqual(created.spec, { name: "a" });
+    assert.equal(created.metadata.resourceVersion, undefined);
+    assert.equal(created.apiVersion, "sample.coracle.dev/v1");
   }));
 
 test("an apply is refused if an older version with an owner lacks a field", () =>

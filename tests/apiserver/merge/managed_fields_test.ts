@@ -127,7 +127,7 @@ const REFUSED_CONFIGURATIONS: [title: string, spec: Spec, message: string][] = [
   [
     "a missing key",
     { parts: [{ size: 1 }] },
-    '.spec.parts: element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have default value)',
+    '.spec.parts: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)',
   ],
   [
     "a duplicate in a set",

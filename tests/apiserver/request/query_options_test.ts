@@ -98,9 +98,28 @@ test("readDeleteOptions prefers the body over the query", () => {
 });
 
 test("readDeleteOptions rejects fields of another type", () => {
-  assert.equal(
-    refusal(() => readDeleteOptions(query(""), { gracePeriodSeconds: "5" }))
-      .code,
-    500,
-  );
+  for (
+    const [body, message] of [
+      [
+        { gracePeriodSeconds: "5" },
+        "string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+      ],
+      [
+        { gracePeriodSeconds: 1.5 },
+        "number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+      ],
+      [
+        { dryRun: "All" },
+        "string into Go struct field DeleteOptions.dryRun of type []string",
+      ],
+      [
+        { preconditions: [] },
+        "array into Go struct field DeleteOptions.preconditions of type v1.Preconditions",
+      ],
+    ] as const
+  ) {
+    const status = refusal(() => readDeleteOptions(query(""), { ...body }));
+    assert.equal(status.code, 400);
+    assert.equal(status.message, `json: cannot unmarshal ${message}`);
+  }
 });

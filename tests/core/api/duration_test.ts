@@ -67,4 +67,9 @@ test("durationText is short and readable", () => {
   assert.equal(durationText(60_000), "1m");
   assert.equal(durationText(5_400_000), "1h30m");
   assert.equal(durationText(36_000_000), "10h");
+  assert.equal(durationText(999.6), "1s");
+  assert.equal(durationText(59_960), "1m");
+  assert.equal(durationText(86_399_000), "1d");
+  assert.equal(durationText(36 * 3_600_000), "1d12h");
+  assert.equal(durationText(7 * 86_400_000), "7d");
 });

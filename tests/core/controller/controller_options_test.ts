@@ -4,7 +4,7 @@ import type { ControllerOptions } from "../../../core/controller/controller_opti
 import {
   controllerSettings,
   finalizerOf,
-} from "../../../core/controller/controller_options.ts";
+} from "../../../core/controller/controller_settings.ts";
 import { byLabel } from "../../../core/controller/watch/mappers.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";

@@ -44,6 +44,23 @@ test("LatestMap keeps the keys that were set last, and at most two generations",
   ));
 });
 
+test("LatestMap says that it has forgotten keys, until it is empty", () => {
+  const map = new LatestMap<number>(2);
+  const keys = ["a", "b", "c", "d"];
+  for (const key of keys) {
+    map.set(key, 1);
+    assert.equal(map.hasForgotten, false, key);
+  }
+  map.set("a", 2);
+  map.set("e", 1);
+  assert.equal(map.get("b"), undefined);
+  assert.equal(map.hasForgotten, true);
+  for (const key of ["a", "c", "d"]) map.delete(key);
+  assert.equal(map.hasForgotten, true);
+  map.delete("e");
+  assert.equal(map.hasForgotten, false);
+});
+
 test("LatestMap releases values that were replaced", () => {
   const map = new LatestMap<readonly number[]>(100);
   const before = process.memoryUsage().heapUsed;

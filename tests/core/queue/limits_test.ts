@@ -6,7 +6,9 @@ import {
   noRetry,
 } from "../../../core/queue/retry_policy.ts";
 import { tokenBucket } from "../../../core/queue/token_bucket.ts";
-import { WindowLimiter } from "../../../core/queue/window_limiter.ts";
+import type { RateLimitWindow } from "../../../core/queue/run_windows.ts";
+import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExecutionTest]", () => {
   const policy = exponentialBackoff({
@@ -73,32 +75,48 @@ test("exponentialBackoff rejects invalid options by name", () => {
   }
 });
 
-test("WindowLimiter admits the limit per period and returns the remaining time [LinearRateLimiterTest]", () => {
-  const limiter = new WindowLimiter({ limit: 2, period: "1s" });
-  assert.equal(limiter.admit("a", 100), 0);
-  assert.equal(limiter.admit("a", 200), 0);
-  assert.equal(limiter.admit("a", 300), 800);
-  assert.equal(limiter.admit("b", 300), 0, "keys do not disturb each other");
-  assert.equal(limiter.admit("a", 1_090), 50, "never less than 50 ms");
-  assert.equal(limiter.admit("a", 1_100), 0);
-  assert.equal(limiter.admit("a", 1_101), 0);
-  assert.ok(limiter.admit("a", 1_102) > 0);
+/** Queue with a limit of runs, and a function that runs a key if it may. */
+function limited(limiter: RateLimitWindow) {
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock, limiter });
+  const runs = (key: string) => {
+    queue.add(key);
+    const item = queue.take();
+    if (item !== undefined) queue.done(item);
+    return item !== undefined;
+  };
+  return { clock, queue, runs };
+}
+
+test("SchedulingQueue admits the limit of runs per period [LinearRateLimiterTest]", async () => {
+  const { clock, queue, runs } = limited({ limit: 2, period: "1s" });
+  assert.deepEqual([runs("a"), runs("a"), runs("a")], [true, true, false]);
+  assert.equal(runs("b"), true, "keys do not disturb each other");
+  await clock.advance(999);
+  assert.equal(queue.waiting, 0);
+  await clock.advance(1);
+  assert.equal(queue.waiting, 1, "at the end of the period");
+  assert.equal(runs("a"), true, "one run for both adds");
+  queue.remove("a");
+  assert.deepEqual([runs("a"), runs("a")], [true, false]);
+  await clock.advance(980);
+  queue.remove("a");
+  assert.equal(runs("a"), false, "a period outlives the object");
+  await clock.advance(49);
+  assert.equal(queue.waiting, 0, "a wait is never less than 50 ms");
+  await clock.advance(1);
+  assert.equal(queue.waiting, 1);
 });
 
-test("WindowLimiter removes periods that are over [J36]", () => {
-  const limiter = new WindowLimiter({ limit: 1, period: 1_000 });
-  for (let index = 0; index < 1_000; index++) limiter.admit(`key-${index}`, 0);
-  assert.equal(limiter.size, 1_000);
-  limiter.admit("other", 1_000);
-  assert.equal(limiter.size, 1);
-});
-
-test("WindowLimiter rejects a limit below one", () => {
-  assert.throws(() => new WindowLimiter({ limit: 0 }), RangeError);
-  assert.throws(
-    () => new WindowLimiter({ limit: 1, period: "x" as "1s" }),
-    RangeError,
-  );
+test("SchedulingQueue removes periods that are over [J36]", async () => {
+  const { clock, queue, runs } = limited({ limit: 1, period: 1_000 });
+  for (let index = 0; index < 1_000; index++) runs(`key-${index}`);
+  assert.equal(queue.size, 1_000);
+  await clock.advance(1_000);
+  runs("other");
+  assert.equal(queue.size, 1);
+  void queue.close();
+  assert.equal(queue.size, 0);
 });
 
 test("TokenBucket observes rate and burst for any sequence of takes", () => {

@@ -80,6 +80,34 @@ test("PlaceTimes equals a map of the times of its places", () => {
   }));
 });
 
+test("PlaceTimes keeps the earlier run of a place that another moves to", () => {
+  for (
+    const [from, to, due] of [[5, 3, 3], [3, 5, 3], [5, 5, 5]] as const
+  ) {
+    const times = new PlaceTimes();
+    times.delay(0, from);
+    times.delay(1, to);
+    times.move(0, 1, 0);
+    assert.deepEqual(times.takeDue(due - 1, 10), []);
+    assert.deepEqual(times.takeDue(due, 10), [1]);
+    assert.equal(times.delayed, 0);
+  }
+  const times = new PlaceTimes();
+  times.wait(1, 0);
+  times.delay(0, 5);
+  times.move(0, 1, 0);
+  assert.equal(times.isWaiting(1), true);
+  assert.deepEqual([times.waiting, times.delayed], [1, 0]);
+});
+
+test("PlaceTimes leaves what is due beyond the limit for the next call", () => {
+  const times = new PlaceTimes();
+  for (const place of [0, 1, 2, 5_000, 5_001]) times.delay(place, 1);
+  const taken = [1, 2, 3, 4].map(() => times.takeDue(1, 2));
+  assert.deepEqual(taken.map(({ length }) => length), [2, 2, 1, 0]);
+  assert.deepEqual(taken.flat(), [0, 1, 2, 5_000, 5_001]);
+});
+
 test("PlaceTimes takes each waiting place once a round, while others begin to wait", () => {
   const times = new PlaceTimes();
   for (let place = 0; place < 10_000; place++) times.wait(place, 0);

@@ -121,6 +121,7 @@ export function run(
     before: [],
     idle: { duration: 86_400_000, writes: 0 },
     violations: [],
+    readsEndpoints: false,
     unanswered: [],
     cpu: 1,
     ...more,

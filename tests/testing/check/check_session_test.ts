@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
+import {
+  ConfigMap,
+  Endpoints,
+  Secret,
+  Service,
+} from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import {
   CheckSession,
@@ -210,5 +215,47 @@ export default {
   const { violations } = await of.reference(life(a));
   assert.deepEqual(violations.map(({ oracle }) => oracle), [
     "eventually:Nothing is",
+  ]);
+});
+
+test("Services get endpoints in the runs of an operator that reads them", async () => {
+  const served = async (reads: boolean) => {
+    const of = await CheckSession.open({
+      operator(given) {
+        const operator = new Operator(given);
+        operator.register(ConfigMap, {
+          async reconcile({ metadata: { name, namespace }, data }, ctx) {
+            if (name !== "a") return;
+            const key = { name, namespace };
+            await ctx.apply(Service, {
+              metadata: key,
+              spec: { selector: { app: name }, ports: [{ port: 80 }] },
+            });
+            const found = reads && data?.["reads"] !== undefined &&
+              await ctx.client.find(Endpoints, key);
+            if (found) await ctx.apply(Secret, { metadata: key });
+          },
+        }, { owns: [Service] });
+        return operator;
+      },
+      seed: 1,
+      simulate: true,
+    });
+    const steps = [
+      { apply: { ...map("a"), data: {} } },
+      { apply: { ...map("a"), data: { reads: "yes" } } },
+    ];
+    const scenario = { name: "life", steps, known: 0 };
+    const first = await of.reference(scenario);
+    const kinds = first.steps.at(-1)?.objects.map(({ kind }) => kind) ?? [];
+    return ["Endpoints", "EndpointSlice", "Secret"].filter((kind) =>
+      kinds.includes(kind)
+    );
+  };
+  assert.deepEqual(await served(false), []);
+  assert.deepEqual(await served(true), [
+    "Endpoints",
+    "EndpointSlice",
+    "Secret",
   ]);
 });

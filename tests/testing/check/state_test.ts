@@ -249,7 +249,7 @@ test("Numbers later than the time of the world are no times", () => {
   assert.equal(differ(at(2e9), at(3e9)).length, 1);
 });
 
-test("Masks are of objects, and of places with any indexes", () => {
+test("Masks are of objects, and of places with what is in them", () => {
   const gadget = (value: number) => [
     object("Gadget", "a", { spec: { a: [{ b: [0, value] }] } }),
   ];
@@ -257,10 +257,11 @@ test("Masks are of objects, and of places with any indexes", () => {
   const [found] = stateDifferences(...states);
   assert.equal(found?.path, ".spec.a[0].b[1]");
   assert.equal(differenceName(found!), "Gadget .spec.a[].b[]");
-  for (const mask of ["Gadget default/a", "Gadget .spec.a[].b[]"]) {
+  const parts = [".spec", ".spec.a", ".spec.a[].b", ".spec.a[].b[]"];
+  for (const mask of ["default/a", ...parts].map((one) => `Gadget ${one}`)) {
     assert.deepEqual(stateDifferences(...states, new Set([mask])), []);
   }
-  for (const mask of ["Gadget default/b", "Gadget .spec.a[].b"]) {
+  for (const mask of ["Gadget default/b", "Gadget .spe", "Gadget "]) {
     assert.equal(stateDifferences(...states, new Set([mask])).length, 1);
   }
 });

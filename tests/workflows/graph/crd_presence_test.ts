@@ -35,6 +35,7 @@ function presence() {
   const source = new CrdPresence(KIND);
   const triggered: string[] = [];
   const released: string[] = [];
+  const logged: string[] = [];
   let stored: unknown;
   let handler = (_event: object) => {};
   const synced = Promise.withResolvers<void>();
@@ -48,7 +49,7 @@ function presence() {
   };
   const context = {
     controller: "gadget",
-    log: silentLogger,
+    log: { ...silentLogger, info: (text: string) => logged.push(text) },
     primaries: { keys: () => ["default/a"] },
     trigger: (key: string) => triggered.push(key) > 0,
     informers: {
@@ -62,6 +63,7 @@ function presence() {
     source,
     triggered,
     released,
+    logged,
     /** Starts while the informer has no objects yet. */
     startUnsynced: () => source.start(context),
     sync: () => synced.resolve(),
@@ -108,6 +110,19 @@ test("CrdPresence is there after its listeners reacted, and gone before", async 
   await put(undefined);
   assert.deepEqual(seen, [[false, false], [true, false], [false, false]]);
   assert.deepEqual(triggered, ["default/a", "default/a"]);
+  await source.stop();
+});
+
+test("CrdPresence does not say that it has installed the kind of others", async () => {
+  const { source, start, put, logged } = presence();
+  await put(definition({}));
+  await start();
+  await put(definition({}));
+  await put(undefined);
+  assert.deepEqual(logged, [
+    "A kind of others is served",
+    "A kind of others has gone",
+  ]);
   await source.stop();
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Duration } from "../../../core/api/duration.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
+import { systemClock } from "../../../core/clock.ts";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
   asVerdict,
@@ -128,6 +129,27 @@ test("isCurrent and isGone check the object, as kubectl wait does", () => {
   assert.match(verdict.message ?? "", /1/);
   assert.equal(isGone({ resource: undefined }).met, true);
   assert.equal(isGone({ resource: deployment(1) }).met, false);
+});
+
+test("isCurrent measures the age of a pod by the clock of the run", () => {
+  const resource = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web", creationTimestamp: "2026-01-01T00:00:00Z" },
+    status: {
+      phase: "Pending",
+      conditions: [
+        { type: "PodScheduled", status: "False", reason: "Unschedulable" },
+      ],
+    },
+  };
+  const at = (time: string) =>
+    isCurrent({
+      resource,
+      ctx: { clock: { ...systemClock, wallTime: () => Date.parse(time) } },
+    }).detail;
+  assert.equal(at("2026-01-01T00:00:01Z"), "InProgress");
+  assert.equal(at("2026-01-01T01:00:00Z"), "Failed");
 });
 
 test("isCurrent is met by a Job that has succeeded, not by one that runs", () => {

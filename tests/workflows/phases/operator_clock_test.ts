@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { defineKind } from "../../../core/crd/define_kind.ts";
+import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
 import {
@@ -59,6 +60,7 @@ const kinds = [Task, Machine, Rollout, Site];
 /** Whose images run: `bad` never becomes stable. */
 const deployed = new Map<string, { image: string; attempt: string }>();
 let starts = 0;
+const metrics = new MetricsRegistry();
 
 test(
   "The reconcilers of workflows follow the operator's clock",
@@ -103,6 +105,7 @@ test(
           deploy: ({ object }, { spec: { image }, attempt }) =>
             void deployed.set(object.metadata.name, { image, attempt }),
           rollback: { after: "5m" },
+          metrics,
         }),
       );
       operator.register(
@@ -126,6 +129,10 @@ test(
     );
     const { lifecycle } = (await client.get(Rollout, metadata)).status ?? {};
     assert.equal(lifecycle, "RolledBack");
+    const [, seconds = ""] = metrics.text().match(
+      /transition_seconds_sum\{.*transition="Rollback"\} (.*)/,
+    ) ?? [];
+    assert.ok(Number(seconds) >= 300, `${seconds} s by the operator's clock`);
     const [ready] = (await client.get(Site, metadata)).status?.conditions ?? [];
     assert.match(ready?.lastTransitionTime ?? "", /^2026-01-01T00:0/);
   }),

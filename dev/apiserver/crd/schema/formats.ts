@@ -41,7 +41,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["email", isEmail],
   ["hexcolor", matching(/^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i)],
   ["hostname", isHostname],
-  ["ipv4", (text) => isIPv4(withoutLeadingZeros(text))],
+  ["ipv4", isIpv4],
   ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
   ["isbn", (text) => isIsbn10(text) || isIsbn13(text)],
   ["isbn10", isIsbn10],
@@ -145,6 +145,12 @@ function isCidr(text: string): boolean {
   if (rest.length > 0 || !/^\d+$/.test(length)) return false;
   if (isIPv4(withoutLeadingZeros(address))) return Number(length) <= 32;
   return isIPv6(address) && !address.includes("%") && Number(length) <= 128;
+}
+
+/** Whether a text is an IPv4 address, also as one of IPv6. */
+function isIpv4(text: string): boolean {
+  return isIPv4(withoutLeadingZeros(text)) ||
+    isIPv6(text) && text.includes(".") && !text.includes("%");
 }
 
 /** IPv4 address without leading zeros, which kube-apiserver still accepts. */

@@ -1,5 +1,5 @@
 import { jsonEquals, type OpenApiSchema } from "@coracle/operator/internal";
-import { goNumber, goQuote } from "../../validation/go_value.ts";
+import { goFloat, goNumber, goQuote } from "../../validation/go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
 import { pattern as compiledPattern } from "../../cel/pattern.ts";
 import { fieldError } from "../../status.ts";
@@ -123,8 +123,11 @@ function rangeFinding(
   const format = formatOf(subject.schema);
   const isInteger = type === "integer";
   const [least, above] = INTEGERS[format] ?? INTEGERS["int64"] ?? [];
+  // A double is no exact integer of 64 bits at their limits.
+  const isLeast = typeof number === "bigint" || number > -(2 ** 63);
   const fits = isInteger
-    ? isWhole(number) && number >= Number(least) && number < Number(above)
+    ? isWhole(number) && number >= Number(least) && number < Number(above) &&
+      isLeast
     : format !== "float" || Math.abs(Number(number)) <= MAX_FLOAT;
   if (fits) return undefined;
   const form = format === "" ? "(default format)" : `with format ${format}`;
@@ -143,6 +146,7 @@ export function checkNumber(subject: Subject): Findings {
   const value = subject.value as number | bigint;
   const whole = isWhole(value);
   const results: Findings[] = [{ list: [], matches: 1 }];
+  const shown = isInteger(value) ? goNumber : goFloat;
   const inRange = (what: string, number: number | bigint) => {
     const finding = rangeFinding(what, number, subject);
     if (finding) results.push(finding);
@@ -163,14 +167,14 @@ export function checkNumber(subject: Subject): Findings {
     }`;
     results.push(invalidValue(subject, text, factor));
   } else if (factor !== undefined && !isMultiple(value, factor)) {
-    wrong(`should be a multiple of ${goNumber(factor)}`);
+    wrong(`should be a multiple of ${shown(factor)}`);
   }
   const least = limit("minimum", "Minimum boundary");
   if (least !== undefined) {
     const exclusive = schema.exclusiveMinimum === true;
     if (exclusive ? value <= least : value < least) {
       const typeName = exclusive ? "greater than" : "greater than or equal to";
-      wrong(`should be ${typeName} ${goNumber(least)}`);
+      wrong(`should be ${typeName} ${shown(least)}`);
     }
   }
   const most = limit("maximum", "Maximum boundary");
@@ -178,7 +182,7 @@ export function checkNumber(subject: Subject): Findings {
     const exclusive = schema.exclusiveMaximum === true;
     if (exclusive ? value >= most : value > most) {
       const typeName = exclusive ? "less than" : "less than or equal to";
-      wrong(`should be ${typeName} ${goNumber(most)}`);
+      wrong(`should be ${typeName} ${shown(most)}`);
     }
   }
   return merge(results);

@@ -129,7 +129,6 @@ test("Informer leaves no handle on the machine's clock", {
   for (let round = 0; round < 3; round++) {
     const informer = new Informer(client, Widget).start();
     await informer.synced;
-    assert.ok(count() > before);
     await informer.stop();
   }
   await until("the watches are closed", () => server.watches === 0);

@@ -87,6 +87,27 @@ test("readEvents pauses for as long as many other readers took", async () => {
   assert.equal(clock.timers.length, 0);
 });
 
+test("readEvents pauses for at most 250 ms, however many others read", async () => {
+  const clock = new HandClock();
+  const exchanges = Array.from({ length: 60 }, () => new CountedExchange());
+  const take = () => {
+    clock.time += 10; // the slice is over
+    return undefined;
+  };
+  const read = Promise.all(
+    exchanges.map((exchange) =>
+      readEvents(exchange as unknown as ResponseReader, take, receiving(clock))
+    ),
+  );
+  await someTurns();
+  assert.equal(Math.max(...clock.timers.map(({ delay }) => delay)), 250);
+  while (clock.timers.length > 0) {
+    for (const { fire } of clock.timers.splice(0)) fire();
+    await someTurns();
+  }
+  assert.deepEqual(await read, Array(60).fill(CHUNKS));
+});
+
 test("readEvents reads on for a whole time slice after a long run", async () => {
   const exchange = new CountedExchange();
   const clock = new HandClock();

@@ -21,7 +21,7 @@ import type {
 } from "../../../../core/client/transport/transport.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { inTime } from "../../../support/in_time.ts";
-import { get, testBoth, text } from "../../../support/transport_case.ts";
+import { get, testEachRequest, text } from "../../../support/transport_case.ts";
 import { until } from "../../../support/until.ts";
 
 const SOON = { within: 5_000 };
@@ -218,7 +218,7 @@ test("Transport keeps no process alive by an idle connection", () =>
     }
   }));
 
-testBoth(
+testEachRequest(
   "Transport gives up a connection with the request that waits for it",
   async (get) => {
     // The peer never answers to the TLS handshake.
@@ -309,7 +309,7 @@ test("Transport gives up a silent proxy at its own time limit", async () => {
   listener.close();
 });
 
-testBoth(
+testEachRequest(
   "Transport that retires serves all requests in progress first",
   (get) =>
     withPeer(async (transport, peer) => {
@@ -341,7 +341,7 @@ const ENDS: readonly (readonly [
 ];
 
 for (const [why, end] of ENDS) {
-  testBoth(
+  testEachRequest(
     `Transport ends a request and its connection when ${why}`,
     (get) =>
       withPeer(async (transport, peer) => {

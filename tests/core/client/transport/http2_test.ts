@@ -219,11 +219,12 @@ test("A connection that no stream waits for any more is not opened", async () =>
   }
 });
 
-test("Writes and headers of several lines use HTTP/1.1", () =>
+test("Writes, lines of a header and logs use HTTP/1.1", () =>
   withStreams(async (transport) => {
     const requests: HttpRequest[] = [
       stream("/whoami", { repeatedHeaders: { group: ["one", "two"] } }),
       stream("/whoami", { method: "POST", body: "{}" }),
+      stream("/whoami", { mustBeWhole: true }),
     ];
     for (const request of requests) {
       const { version } = await json(await transport.send(request));

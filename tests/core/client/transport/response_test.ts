@@ -16,7 +16,7 @@ import type {
   HttpTransport,
 } from "../../../../core/client/transport/transport.ts";
 import { inTime } from "../../../support/in_time.ts";
-import { get, testBoth, text } from "../../../support/transport_case.ts";
+import { get, testEachRequest, text } from "../../../support/transport_case.ts";
 import { until } from "../../../support/until.ts";
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
@@ -129,7 +129,7 @@ const READ: Readonly<Record<string, readonly [Answer, string]>> = {
   ],
 };
 for (const [what, [answer, body]] of Object.entries(READ)) {
-  testBoth(
+  testEachRequest(
     `A response is read: ${what}`,
     (get) =>
       withAnswers([answer], async (transport) => {
@@ -223,7 +223,7 @@ const CUT: Readonly<Record<string, string>> = {
     `${HEAD}connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n`,
 };
 for (const [what, answer] of Object.entries(CUT)) {
-  testBoth(
+  testEachRequest(
     `A body that is cut gives what came, and then fails: ${what}`,
     (get) =>
       withAnswers([thenEnd(answer)], async (transport) => {
@@ -244,7 +244,7 @@ test("A response without an end of its head fails with the connection", () =>
     }
   }));
 
-testBoth(
+testEachRequest(
   "The head is given that arrives together with a broken body",
   (get) =>
     withAnswers([`${CHUNKED}no size`], async (transport) => {
@@ -294,7 +294,7 @@ const PACKED_LINE = gzipSync("a line\n", {
   finishFlush: constants.Z_SYNC_FLUSH,
 });
 
-testBoth(
+testEachRequest(
   "A compressed body is given as it arrives, and ended by its reader",
   (get) =>
     withAnswers([(socket) => {
@@ -327,7 +327,7 @@ const NOT_GZIP = {
   "no end": gzipSync("a line\n").subarray(0, 20).toString("latin1"),
 };
 for (const [what, packed] of Object.entries(NOT_GZIP)) {
-  testBoth(
+  testEachRequest(
     `A compressed body that is no gzip fails: ${what}`,
     (get) =>
       withAnswers(
@@ -341,7 +341,7 @@ for (const [what, packed] of Object.entries(NOT_GZIP)) {
   );
 }
 
-testBoth("The signal ends a compressed body that has arrived", (get) => {
+testEachRequest("The signal ends a compressed body that has arrived", (get) => {
   const packed = gzipSync(new Uint8Array(16 << 20));
   const head = `${GZIP}content-length: ${packed.length}\r\n\r\n`;
   const answer = Buffer.concat([Buffer.from(head), packed]);

@@ -5,7 +5,7 @@ import { startTlsServer } from "../../../support/tls_server.ts";
 import {
   get,
   json,
-  testBoth,
+  testEachRequest,
   text,
   withTransport,
 } from "../../../support/transport_case.ts";
@@ -35,7 +35,7 @@ test("Transport reuses its connections", async () => {
   });
 });
 
-testBoth(
+testEachRequest(
   "Transport refuses a server with an unknown certificate authority",
   async (get) => {
     await withTransport({ server: server.url }, async (transport) => {
@@ -47,7 +47,7 @@ testBoth(
   },
 );
 
-testBoth("Transport refuses a server with another name", async (get) => {
+testEachRequest("Transport refuses a server with another name", async (get) => {
   const settings = {
     ...TRUSTED,
     server: `https://localhost:${server.port}`,
@@ -57,20 +57,25 @@ testBoth("Transport refuses a server with another name", async (get) => {
   });
 });
 
-testBoth("Transport accepts the server name of its options", async (get) => {
-  for (const [serverName, good] of [["api.internal", true], ["api.x", false]]) {
-    const settings = { ...TRUSTED, serverName: serverName as string };
-    await withTransport(settings, async (transport) => {
-      const sent = transport.send(get("/whoami"));
-      if (!good) return await assert.rejects(sent, /Cannot reach/);
-      const { serverName, host } = await json(await sent);
-      assert.equal(serverName, "api.internal");
-      assert.equal(host, `127.0.0.1:${server.port}`);
-    });
-  }
-});
+testEachRequest(
+  "Transport accepts the server name of its options",
+  async (get) => {
+    for (
+      const [serverName, good] of [["api.internal", true], ["api.x", false]]
+    ) {
+      const settings = { ...TRUSTED, serverName: serverName as string };
+      await withTransport(settings, async (transport) => {
+        const sent = transport.send(get("/whoami"));
+        if (!good) return await assert.rejects(sent, /Cannot reach/);
+        const { serverName, host } = await json(await sent);
+        assert.equal(serverName, "api.internal");
+        assert.equal(host, `127.0.0.1:${server.port}`);
+      });
+    }
+  },
+);
 
-testBoth(
+testEachRequest(
   "Transport names the server in its handshake, unless it has only an address",
   async (get) => {
     for (const host of ["localhost", "127.0.0.1"]) {
@@ -86,7 +91,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport accepts any certificate with insecureSkipTlsVerify",
   async (get) => {
     const settings = { server: server.url, insecureSkipTlsVerify: true };
@@ -99,7 +104,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport presents its own client certificate",
   async (get) => {
     for (const user of ["jane", "joe", "jane"] as const) {
@@ -118,7 +123,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport presents its certificate unverified and through a proxy",
   async (get) => {
     const proxyUrl = `http://127.0.0.1:${server.proxyPort}`;
@@ -154,7 +159,7 @@ test("Transport reuses its tunnels through a proxy", async () => {
   });
 });
 
-testBoth("Transport connects through a SOCKS5 proxy", async (get) => {
+testEachRequest("Transport connects through a SOCKS5 proxy", async (get) => {
   const proxyUrl = `socks5://127.0.0.1:${server.socksPort}`;
   const settings = { ...TRUSTED, ...server.clients.jane, proxyUrl };
   await withTransport(settings, async (transport) => {
@@ -168,7 +173,7 @@ testBoth("Transport connects through a SOCKS5 proxy", async (get) => {
   });
 });
 
-testBoth(
+testEachRequest(
   "Transport authenticates at a proxy with the user of its URL",
   async (get) => {
     const host = `127.0.0.1:${server.guardedProxyPort}`;

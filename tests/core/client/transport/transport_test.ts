@@ -9,7 +9,7 @@ import { startTlsServer } from "../../../support/tls_server.ts";
 import { until } from "../../../support/until.ts";
 import {
   json,
-  testBoth,
+  testEachRequest,
   text,
   withTransport,
 } from "../../../support/transport_case.ts";
@@ -41,7 +41,7 @@ test("Transport sends method, path, headers and body, and returns the response",
   });
 });
 
-testBoth(
+testEachRequest(
   "Transport joins repeated headers and returns error statuses",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -58,7 +58,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport prefixes every path with the path of the server's URL",
   async (get) => {
     const settings = { ...TRUSTED, server: `${server.url}/prefix/` };
@@ -68,7 +68,7 @@ testBoth(
   },
 );
 
-testBoth("Transport does not follow redirects", async (get) => {
+testEachRequest("Transport does not follow redirects", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send(get("/redirect"));
     assert.equal(response.status, 302);
@@ -77,7 +77,7 @@ testBoth("Transport does not follow redirects", async (get) => {
   });
 });
 
-testBoth("Transport decompresses bodies", async (get) => {
+testEachRequest("Transport decompresses bodies", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send(get("/gzip"));
     assert.equal(response.headers["content-encoding"], undefined);
@@ -93,7 +93,7 @@ testBoth("Transport decompresses bodies", async (get) => {
   });
 });
 
-testBoth(
+testEachRequest(
   "Transport applies back-pressure while a body is not read",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -122,7 +122,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport returns complete responses without interim ones and trailers",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -138,7 +138,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport keeps a chunk until the next one is requested",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -161,7 +161,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport does not reuse the chunks of an error response",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -177,18 +177,21 @@ testBoth(
   },
 );
 
-testBoth("Transport refuses responses that are not HTTP", async (get) => {
-  await withTransport(TRUSTED, async (transport) => {
-    await assert.rejects(
-      () => transport.send(get("/garbage-head")),
-      /Cannot reach https/,
-    );
-    const garbage = await transport.send(get("/garbage-body"));
-    await assert.rejects(() => text(garbage), /Cannot reach https/);
-  });
-});
+testEachRequest(
+  "Transport refuses responses that are not HTTP",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      await assert.rejects(
+        () => transport.send(get("/garbage-head")),
+        /Cannot reach https/,
+      );
+      const garbage = await transport.send(get("/garbage-body"));
+      await assert.rejects(() => text(garbage), /Cannot reach https/);
+    });
+  },
+);
 
-testBoth(
+testEachRequest(
   "Transport refuses multi-line headers without quoting the value",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -205,7 +208,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport sends the query and repeated headers of a request",
   async (get) => {
     const settings = { ...TRUSTED, repeatsHeaders: true };
@@ -235,7 +238,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport ends a response when its reader leaves or cancels",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
@@ -255,7 +258,7 @@ testBoth(
   },
 );
 
-testBoth(
+testEachRequest(
   "Transport ends a request when its signal aborts, in every state",
   async (get) => {
     const reason = new Error("enough");
@@ -297,26 +300,29 @@ testBoth(
   },
 );
 
-testBoth("Transport reports failed and broken connections", async (get) => {
-  await withTransport(
-    { ...TRUSTED, server: "https://127.0.0.1:1" },
-    async (transport) => {
-      await assert.rejects(
-        () => transport.send(get("/")),
-        /^Error: Cannot reach https:\/\/127\.0\.0\.1:1: the connection failed: received /,
-      );
-    },
-  );
-  await withTransport(TRUSTED, async (transport) => {
-    await assert.rejects(
-      () => transport.send(get("/reset-head")),
-      /Cannot reach https/,
+testEachRequest(
+  "Transport reports failed and broken connections",
+  async (get) => {
+    await withTransport(
+      { ...TRUSTED, server: "https://127.0.0.1:1" },
+      async (transport) => {
+        await assert.rejects(
+          () => transport.send(get("/")),
+          /^Error: Cannot reach https:\/\/127\.0\.0\.1:1: the connection failed: received /,
+        );
+      },
     );
-    const response = await transport.send(get("/reset-body"));
-    await assert.rejects(() => text(response), /Cannot reach https/);
-    assert.equal((await transport.send(get("/empty"))).status, 204);
-  });
-});
+    await withTransport(TRUSTED, async (transport) => {
+      await assert.rejects(
+        () => transport.send(get("/reset-head")),
+        /Cannot reach https/,
+      );
+      const response = await transport.send(get("/reset-body"));
+      await assert.rejects(() => text(response), /Cannot reach https/);
+      assert.equal((await transport.send(get("/empty"))).status, 204);
+    });
+  },
+);
 
 for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) {
   test(`A ${method} on a kept connection that is reset is not sent again`, async () => {
@@ -331,7 +337,7 @@ for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) {
   });
 }
 
-testBoth(
+testEachRequest(
   "Transport.close ends all requests and is safe to call twice",
   async (get) => {
     const transport = await openHttpTransport(TRUSTED);
@@ -370,7 +376,7 @@ test("openHttpTransport refuses invalid URLs of servers", async () => {
   }
 });
 
-testBoth(
+testEachRequest(
   "Transport removes its listeners from a signal when a response has ended",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {

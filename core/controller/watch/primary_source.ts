@@ -1,23 +1,23 @@
-import type { Kind, ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
-import type { ObjectKey } from "../api/object_key.ts";
+import type { Kind, ResolvedKind } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import type { ObjectKey } from "../../api/object_key.ts";
 import {
   type CacheEvent,
   CurrentEvent,
-} from "../cache/informer/cache_event.ts";
+} from "../../cache/informer/cache_event.ts";
 import type {
   InformerLease,
   InformerPool,
-} from "../cache/informer/informer_pool.ts";
-import type { MultiNamespaceInformer } from "../cache/informer/multi_namespace_informer.ts";
+} from "../../cache/informer/informer_pool.ts";
+import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import type {
   HandlerRegistration,
   InformerHealth,
   OwnWrite,
-} from "../cache/informer/shared_informer.ts";
-import type { IndexDefinition } from "../cache/store/object_indexes.ts";
-import type { InformerSelection } from "../cache/watch/watch_requests.ts";
-import type { NamespaceSet } from "./event_source.ts";
+} from "../../cache/informer/shared_informer.ts";
+import type { IndexDefinition } from "../../cache/store/object_indexes.ts";
+import type { InformerSelection } from "../../cache/watch/watch_requests.ts";
+import type { NamespaceSet } from "../event_source.ts";
 
 export interface PrimarySourceDeps<P extends KubernetesObject> {
   /** Name of the controller, for logs and metrics of the informers. */

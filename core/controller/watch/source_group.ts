@@ -1,18 +1,18 @@
-import { immediate, isPromise } from "../callback.ts";
+import { immediate, isPromise } from "../../callback.ts";
 import {
   isResolved,
   type Kind,
   kindText,
   sameKind,
   whyNoKeyOf,
-} from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
-import { compareResourceVersions } from "../api/resource_version.ts";
+} from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import { compareResourceVersions } from "../../api/resource_version.ts";
 import type {
   OwnWrite,
   OwnWriteResult,
-} from "../cache/informer/shared_informer.ts";
+} from "../../cache/informer/shared_informer.ts";
 import type {
   EventSource,
   NamespaceSet,
@@ -20,8 +20,8 @@ import type {
   SourceContext,
   SourceEvent,
   SourceHealth,
-} from "./event_source.ts";
-import { deadline } from "../clock.ts";
+} from "../event_source.ts";
+import { deadline } from "../../clock.ts";
 
 /** Dependencies of event sources: the constant members of their context. */
 export type SourceDeps<P extends KubernetesObject> = Omit<

@@ -4,15 +4,19 @@ import type {
   EventSource,
   NamespaceSet,
   SourceContext,
-} from "../../../core/controller/event_source.ts";
-import { nextTurn } from "../../../core/clock.ts";
+} from "../../../../core/controller/event_source.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 import {
   allWrites,
   SourceGroup,
-} from "../../../core/controller/source_group.ts";
-import { ConfigMap, Namespace, Secret } from "../../../core/kinds/core_v1.ts";
-import { type LogFields, silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+} from "../../../../core/controller/watch/source_group.ts";
+import {
+  ConfigMap,
+  Namespace,
+  Secret,
+} from "../../../../core/kinds/core_v1.ts";
+import { type LogFields, silentLogger } from "../../../../core/logger.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger: () => true, retryFailed() {} };
 

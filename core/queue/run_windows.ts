@@ -35,15 +35,17 @@ export const WINDOW_RULES: OptionRules<RateLimitWindow> = {
 const MIN_WAIT_MS = 50;
 
 /**
- * Limiter that allows each key a number of runs per period, which starts with the
- * first of them. Further runs wait for the end of the period. Keys are
- * independent of each other, and periods that are over take no memory.
+ * Current periods of the rows of a queue: each allows a number of runs, and starts
+ * with the first of them. Further runs wait for its end. Keys are independent of
+ * each other.
  */
-export class WindowLimiter implements Limiter {
+export class RunWindows {
   readonly #limit: number;
   readonly #period: number;
-  /** Current period of each key, in the order of their starts. */
-  readonly #windows: Map<string, { start: number; runs: number }> = new Map();
+  /** Rows with a period, which may be over, in the order of their starts. */
+  readonly #open: Set<number> = new Set();
+  readonly #starts: number[] = [];
+  readonly #runs: number[] = [];
 
   /** @throws {TypeError | RangeError | SyntaxError} If an option is invalid. */
   constructor(options: RateLimitWindow) {
@@ -53,30 +55,30 @@ export class WindowLimiter implements Limiter {
     this.#period = milliseconds(period, "rateLimit.period");
   }
 
-  /** Number of keys with a stored period, which may be over. */
-  get size(): number {
-    return this.#windows.size;
+  /** Whether a row has a period. */
+  has(row: number): boolean {
+    return this.#open.has(row);
   }
 
   /** Admits a run and returns 0, or returns the milliseconds to wait. */
-  admit(key: string, now: number): number {
-    this.#forget(now);
-    const window = this.#windows.get(key);
-    if (window === undefined) {
-      this.#windows.set(key, { start: now, runs: 1 });
-      return 0;
+  admit(row: number, now: number): number {
+    if (!this.#open.has(row)) {
+      this.#open.add(row);
+      this.#starts[row] = now;
+      this.#runs[row] = 0;
     }
-    if (window.runs < this.#limit) {
-      window.runs++;
-      return 0;
-    }
-    return Math.max(MIN_WAIT_MS, window.start + this.#period - now);
+    if ((this.#runs[row] as number)++ < this.#limit) return 0;
+    this.#runs[row] = this.#limit;
+    const end = this.#starts[row] as number + this.#period;
+    return Math.max(MIN_WAIT_MS, end - now);
   }
 
-  #forget(now: number): void {
-    for (const [key, { start }] of this.#windows) {
-      if (now - start < this.#period) return;
-      this.#windows.delete(key);
+  /** Ends the periods that are over, and gives their rows. */
+  *end(now: number): Generator<number, void, undefined> {
+    for (const row of this.#open) {
+      if (now - (this.#starts[row] as number) < this.#period) return;
+      this.#open.delete(row);
+      yield row;
     }
   }
 }

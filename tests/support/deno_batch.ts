@@ -1,6 +1,7 @@
 /**
- * Preloaded into Deno's test processes: gives each test a time limit, which
- * `deno test` has no option for.
+ * The module that the runner gives `deno test`: it imports the test files that
+ * are its arguments, which so share their modules, gives each test a time limit,
+ * which `deno test` has no option for, and adds the file to its name.
  *
  * @module
  */
@@ -38,11 +39,28 @@ async function limited(
   }
 }
 
+/** The file whose tests are defined. */
+let file = "";
+
 deno.test = Object.assign(
   (definition: TestDefinition) =>
     register({
       ...definition,
+      name: `${file}: ${definition.name}`,
       fn: (context) => limited(definition, context),
     }),
   register,
 );
+
+for (file of process.argv.slice(2)) {
+  try {
+    await import(new URL(`../../${file}`, import.meta.url).href);
+  } catch (error) {
+    deno.test({
+      name: "the file loads",
+      fn: () => {
+        throw error;
+      },
+    });
+  }
+}

@@ -1,7 +1,7 @@
-import type { KubernetesObject } from "../api/object.ts";
-import { type Clock, deadline } from "../clock.ts";
-import type { Logger } from "../logger.ts";
-import type { NamespaceSet } from "./event_source.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { type Clock, deadline } from "../../clock.ts";
+import type { Logger } from "../../logger.ts";
+import type { NamespaceSet } from "../event_source.ts";
 import type { PrimaryHandler, PrimarySource } from "./primary_source.ts";
 import type { SourceGroup, TriggerHandler } from "./source_group.ts";
 
