@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { mutableCopy } from "../json/prune.ts";
 import { isJsonObject, jsonEquals } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 
@@ -118,7 +119,7 @@ export function withKept(
   value: unknown,
   fields: readonly KeptField[],
 ): unknown {
-  const whole = [structuredClone(value)];
+  const whole = [mutableCopy(value)];
   for (const field of fields) restore(whole, field);
   return whole[0];
 }
@@ -144,7 +145,7 @@ function restoreItems(
   for (const [index, item] of list.entries()) {
     const found = left.findIndex(([, was]) => jsonEquals(was, item));
     if (found === -1) continue;
-    list[index] = structuredClone(left[found]?.[0]);
+    list[index] = mutableCopy(left[found]?.[0]);
     left.splice(found, 1);
   }
 }
@@ -159,7 +160,7 @@ function at(holder: unknown, step: KeptStep | 0): unknown {
 }
 
 function put(holder: unknown, step: KeptStep | 0, value: unknown): void {
-  const copy = structuredClone(value);
+  const copy = mutableCopy(value);
   if (Array.isArray(holder)) {
     const index = step === 0 ? 0 : indexOf(holder, step);
     if (copy === undefined) holder.splice(index, 1);

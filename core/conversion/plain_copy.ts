@@ -1,6 +1,6 @@
 /**
  * Copies a value as JSON, and freezes the copy: fields without a value are left
- * out. Frozen parts are copies of this function already, and shared.
+ * out.
  *
  * @throws {TypeError} If JSON cannot express a value; the error names its path.
  */
@@ -8,14 +8,11 @@ export function plainCopy<T>(value: T): T {
   return copied(value, "") as T;
 }
 
-const COPIES: WeakSet<object> = new WeakSet();
-
 function copied(value: unknown, path: string): unknown {
   if (typeof value === "string" || typeof value === "boolean") return value;
   if (value === null || value === undefined) return value;
   if (typeof value === "number" && Number.isFinite(value)) return value;
   if (typeof value !== "object") throw noJson(path, typeof value);
-  if (COPIES.has(value)) return value;
   let copy: object;
   if (Array.isArray(value)) {
     copy = value.map((item, index) =>
@@ -39,8 +36,7 @@ function copied(value: unknown, path: string): unknown {
     }
     copy = fields;
   }
-  COPIES.add(Object.freeze(copy));
-  return copy;
+  return Object.freeze(copy);
 }
 
 function noJson(path: string, what: string): TypeError {
