@@ -40,11 +40,15 @@ export {
   deny,
   type DenyOptions,
 } from "./admission/admission_result.ts";
+export type { StatusCause } from "./api/api_error.ts";
 export type { WebhookServerOptions } from "./admission/webhook_options.ts";
 export type { WebhookHealth } from "./admission/webhooks.ts";
 export type {
+  WebhookCall,
   WebhookClientConfig,
   WebhookHost,
+  WebhookRoute,
+  WebhookRoutes,
 } from "./client/webhook_host.ts";
 export * from "./controller/context.ts";
 export type {

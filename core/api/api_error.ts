@@ -23,6 +23,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number | undefined;
 }
 
+/** Reason of a refusal, mostly one field. */
 export type StatusCause = NonNullable<StatusDetails["causes"]>[number];
 
 /** Status of a request (`metav1.Status`), the body of an error response. */

@@ -74,16 +74,11 @@ export {
   type AdmissionPolicy,
   mutatingPolicy,
   type MutatingPolicyOptions,
+  type PolicyObject,
   type PolicyOperation,
   type PolicyOptions,
   validatingPolicy,
   type ValidatingPolicyOptions,
 } from "./policies.ts";
-export type {
-  MutatingAdmissionPolicy,
-  MutatingAdmissionPolicyBinding,
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
-} from "../kinds/admissionregistration_v1.ts";
 export { immutable, rule } from "./rules.ts";
 export * from "./standard_schema.ts";

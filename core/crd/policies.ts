@@ -7,14 +7,11 @@
  */
 import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
+import type { KubernetesObject } from "../api/object.ts";
 import { checkOptions, type OptionRules, typeText } from "../api/options.ts";
 import type {
   MatchResources,
-  MutatingAdmissionPolicy,
-  MutatingAdmissionPolicyBinding,
   Mutation,
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
 } from "../kinds/admissionregistration_v1.ts";
 import type { LabelSelector } from "../kinds/meta_v1.ts";
 import { objectSchemaOf } from "./check_status.ts";
@@ -112,14 +109,24 @@ export interface MutatingPolicyOptions extends PolicyOptions {
   }[];
 }
 
+/**
+ * Policy or binding, with the fields of its type in `@coracle/operator/kinds`, such
+ * as `ValidatingAdmissionPolicy`.
+ */
+export interface PolicyObject extends KubernetesObject {
+  /** What the policy demands, or where the binding puts it into force. */
+  // deno-lint-ignore no-explicit-any
+  readonly spec: any;
+}
+
 /** A policy with its binding, for an API server. */
-export interface AdmissionPolicy<Policy, Binding> {
+export interface AdmissionPolicy {
   /** Version of Kubernetes from which the policy works without feature gates. */
   readonly since: string;
   /** Policy object. */
-  readonly policy: Policy;
+  readonly policy: PolicyObject;
   /** Binding, which puts the policy into force. */
-  readonly binding: Binding;
+  readonly binding: PolicyObject;
 }
 
 const PARAM_RULES: OptionRules<NonNullable<PolicyOptions["params"]>> = {
@@ -198,10 +205,7 @@ const MUTATING_RULES: OptionRules<MutatingPolicyOptions> = {
 export function validatingPolicy(
   kind: Kind,
   options: ValidatingPolicyOptions,
-): AdmissionPolicy<
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding
-> {
+): AdmissionPolicy {
   const known = resolvedKind(kind, "validatingPolicy()");
   checkOptions(options, VALIDATING_RULES, "validatingPolicy()");
   const { name, validations, actions = ["Deny"] } = options;
@@ -261,7 +265,7 @@ export function validatingPolicy(
 export function mutatingPolicy(
   kind: Kind,
   options: MutatingPolicyOptions,
-): AdmissionPolicy<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding> {
+): AdmissionPolicy {
   const known = resolvedKind(kind, "mutatingPolicy()");
   checkOptions(options, MUTATING_RULES, "mutatingPolicy()");
   const { name, mutations } = options;

@@ -6,13 +6,17 @@
 import type { AdmissionPolicy } from "@coracle/operator/crd";
 import type { Terminal } from "./command.ts";
 
+/** Policy or binding, as far as the tools read it. */
 interface NamedObject {
   readonly kind?: string | undefined;
   readonly metadata: { readonly name: string };
 }
 
 /** A policy of any type, with its binding; plain data. */
-export type ExportedPolicy = AdmissionPolicy<NamedObject, NamedObject>;
+export interface ExportedPolicy extends Pick<AdmissionPolicy, "since"> {
+  readonly policy: NamedObject;
+  readonly binding: NamedObject;
+}
 
 /** Whether an export is what `validatingPolicy` or `mutatingPolicy` returned. */
 export function isPolicy(value: unknown): value is ExportedPolicy {
