@@ -67,6 +67,9 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_memory_used_bytes`, `coracle_memory_limit_bytes`, `coracle_memory_short` | |
  * | `coracle_client_requests_total` | `verb`, `code` |
  * | `coracle_client_request_duration_seconds` | `verb` |
+ * | `coracle_webhooks_registered`, `coracle_webhook_certificate_expiration_timestamp_seconds` | |
+ * | `coracle_admission_requests_total` | `kind`, `handler`, `operation`, `outcome` |
+ * | `coracle_admission_duration_seconds` | `kind`, `handler` |
  *
  * @example Count and export
  * ```ts

@@ -28,6 +28,6 @@ export function conversionServices(
 export function conversionConfig(
   kind: DefinedKind,
 ): NonNullable<Parameters<typeof installCrd>[2]>["conversion"] {
-  return kind.conversion &&
+  return kind?.conversion &&
     { service: { ...SERVICE, port: 443, path: "/convert" } };
 }

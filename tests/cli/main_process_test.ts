@@ -42,6 +42,8 @@ test("runAsMain leaves no file, whether the process answers, refuses or fails", 
   assert.deepEqual(await run(empty), {
     operators: [],
     definitions: [],
+    conversions: [],
+    policies: [],
     received: "exports answer",
   });
   await assert.rejects(

@@ -418,6 +418,7 @@ test("an operator gets what it is tested with", async () => {
     ["logger", logger],
     ["namespaces", [namespace]],
     ["probes", undefined],
+    ["webhooks", kit.webhooks],
     ["reconnect", { minWatchTimeout: 2_592_000_000 }],
   ]);
   await kit.stop();
