@@ -275,6 +275,7 @@ export class Operator {
    * misspelt.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
+   * @throws {Error} If it has the option `admission` and the operator is started.
    */
   register<P extends KubernetesObject>(
     kind: Kind<P>,
@@ -300,6 +301,11 @@ export class Operator {
     this.#controllers.forEach((one) => checkSameKind(controller, one));
     const { admission: given } = controller.settings;
     if (given !== undefined) {
+      if (this.#state !== "stopped") {
+        throw new Error(
+          `Cannot register controller "${controller.name}": the operator is started, and "admission" is served from its start only`,
+        );
+      }
       const { validate, default: fill, ...admissionOptions } = given;
       const handlers = {
         ...(validate && { validate: validate.bind(given) }),

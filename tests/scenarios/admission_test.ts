@@ -137,3 +137,28 @@ test(
     await client.delete(Nightly, { namespace, name: "lax" });
   }),
 );
+
+let started: Operator;
+
+test(
+  "a controller with admission is refused once its operator is started",
+  withTestCluster({
+    kinds: [Nightly],
+    operator(options) {
+      started = new Operator(options);
+      started.register(Nightly, { reconcile() {} });
+      return started;
+    },
+  }, async () => {
+    const validate = () => undefined;
+    assert.throws(
+      () =>
+        started.register(Nightly, { reconcile() {} }, {
+          name: "late",
+          admission: { validate, failurePolicy: "Fail" },
+        }),
+      /^Error: Cannot register controller "late": the operator is started/,
+    );
+    await Promise.resolve();
+  }),
+);
