@@ -181,7 +181,13 @@ function template(yaml: string, chart: string): string {
     )
     .replaceAll(/coracle-scalar-(\S+)/g, "{{ .Values.$1 }}")
     .replaceAll(NAMESPACE, "{{ .Release.Namespace | quote }}")
-    .replaceAll(NAME, `{{ ${include("fullname")} | quote }}`)
+    .replaceAll(
+      new RegExp(`${NAME}((?:-[a-z]+)*)`, "g"),
+      (_, suffix: string) =>
+        suffix === ""
+          ? `{{ ${include("fullname")} | quote }}`
+          : `"{{ ${include("fullname")} }}${suffix}"`,
+    )
     .replaceAll(ACCOUNT, `{{ ${include("serviceAccountName")} | quote }}`)
     .replaceAll(IMAGE, `{{ ${include("image")} | quote }}`);
 }

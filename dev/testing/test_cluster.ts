@@ -15,6 +15,7 @@ import {
 import type { OperatorHandle, OperatorOptions } from "@coracle/operator/core";
 import {
   type CrdManifest,
+  crdManifest,
   type DefinedKind,
   installCrd,
 } from "@coracle/operator/crd";
@@ -288,6 +289,8 @@ export class TestCluster {
   ): Promise<TestCluster & { readonly clock: C }> {
     checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
     checkRights(options);
+    // It throws for what is no kind, before anything is made in a cluster.
+    for (const kind of options.kinds ?? []) crdManifest(kind);
     const record = recordOf(options);
     const cluster = new TestCluster(await target(options), options, record);
     try {
