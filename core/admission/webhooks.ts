@@ -1,5 +1,6 @@
+import { Buffer } from "node:buffer";
 import { isIP } from "node:net";
-import { ApiError } from "../api/api_error.ts";
+import { ifFound } from "../api/api_error.ts";
 import { builtIn, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
@@ -19,6 +20,7 @@ import {
 } from "../conversion/register_conversion.ts";
 import type { DefinedKind } from "../crd/kind_definition.ts";
 import { deadline, systemClock, type Timer } from "../clock.ts";
+import { pauseAfter } from "../pace.ts";
 import type { Admission } from "./admission_options.ts";
 import { type AdmissionDeps, admissionRoute } from "./admission_webhook.ts";
 import { expiryOf, ROTATION_TIMES } from "./certificate_rotation.ts";
@@ -79,8 +81,8 @@ export interface WebhooksDeps extends Omit<AdmissionDeps, "checksDefaults"> {
 const CHECK_INTERVAL_MS = 60_000;
 /** Maximum number of failed conversions that are remembered. */
 const MOST_LOGGED = 1_000;
-/** First pause after a failed check, doubled each time, in milliseconds. */
-const FIRST_PAUSE_MS = 1_000;
+/** Pauses after failed checks. */
+const PAUSE = { initial: 1_000, max: CHECK_INTERVAL_MS } as const;
 /** Time limit for the listener to answer its own check, in milliseconds. */
 const PROBE_TIMEOUT_MS = 5_000;
 
@@ -240,16 +242,11 @@ export class Webhooks {
     this.#isRegistered = false;
     const { client } = this.#deps;
     const { name, namespace, isTemporary } = this.#endpoint;
-    const remove = async (kind: ResolvedKind, key: { name: string }) => {
-      await client.delete(kind, key).catch((error: unknown) => {
-        if (!ApiError.is(error) || !error.isNotFound) throw error;
-      });
-    };
     for (const handler of HANDLERS) {
-      await remove(CONFIGURATIONS[handler], { name });
+      await ifFound(client.delete(CONFIGURATIONS[handler], { name }));
     }
     if (namespace !== undefined && !isTemporary) {
-      await remove(SECRET, { namespace, name } as { name: string });
+      await ifFound(client.delete(SECRET, { namespace, name }));
     }
   }
 
@@ -283,7 +280,7 @@ export class Webhooks {
     if (signal.aborted) return;
     const pause = this.#failures === 0
       ? CHECK_INTERVAL_MS
-      : Math.min(FIRST_PAUSE_MS * 2 ** (this.#failures - 1), CHECK_INTERVAL_MS);
+      : pauseAfter(this.#failures, PAUSE);
     this.#timer?.cancel();
     this.#timer = clock.setTimer(() => {
       this.#check().catch((error: unknown) => this.#failed(error)).finally(() =>
@@ -387,7 +384,7 @@ export class Webhooks {
   async #hasBundle(bundle: string): Promise<boolean> {
     const { client, signal } = this.#deps;
     const { name } = this.#endpoint;
-    const encoded = btoa(bundle);
+    const encoded = base64(bundle);
     for (const handler of HANDLERS) {
       const found = await client.find(CONFIGURATIONS[handler], { name }, {
         signal,
@@ -400,6 +397,11 @@ export class Webhooks {
     }
     return true;
   }
+}
+
+/** Text in base64; files may have comments in any language. */
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
 }
 
 /** Field manager of the configurations. */
@@ -550,7 +552,7 @@ class ListenerEndpoint implements Endpoint {
   clientConfig(path: string): WebhookClientConfig {
     const { service } = this.#settings;
     const { namespace = "" } = this;
-    const caBundle = btoa(this.#served?.bundle ?? "");
+    const caBundle = base64(this.#served?.bundle ?? "");
     return service === undefined ? { url: `${this.#url}${path}`, caBundle } : {
       service: {
         namespace,
