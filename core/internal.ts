@@ -23,6 +23,7 @@ export {
   objectIdentifier,
   valuesIn,
 } from "./admission/der.ts";
+export { definitionRules, policyRule } from "./admission/admission_rules.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
 export { matchesFields, parseFieldSelector } from "./api/field_selector.ts";
 export { checkInput } from "./api/input.ts";
