@@ -1,3 +1,4 @@
+import type { AdmissionRule } from "@coracle/operator/core";
 import type { CrdManifest } from "@coracle/operator/crd";
 import type { Command } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
@@ -9,7 +10,13 @@ import {
   serviceOf,
 } from "./conversions.ts";
 import { printManifests } from "./manifest_output.ts";
-import { type ExportedPolicy, policyObjects, sayPolicies } from "./policies.ts";
+import {
+  EXPLAIN_FLAG,
+  type ExportedPolicy,
+  policyObjects,
+  sayPolicies,
+  sayRules,
+} from "./policies.ts";
 import { textOf } from "./serving.ts";
 
 export const crdCommand: Command = {
@@ -25,6 +32,7 @@ export const crdCommand: Command = {
     "if one of them loses or breaks an object.",
   flags: {
     ...EXPORT_FLAG,
+    ...EXPLAIN_FLAG,
     "service NAMESPACE/NAME":
       "Service of the operator that converts between versions",
   },
@@ -32,6 +40,7 @@ export const crdCommand: Command = {
     const service = serviceOf(textOf(flags, "service"));
     const conversions: ConversionFindings[] = [];
     const policies: ExportedPolicy[] = [];
+    const rules: AdmissionRule[] = [];
     const manifests = new Map<string, CrdManifest>();
     for (const file of new Set(operands)) {
       const found = await describeFile(file, {
@@ -40,16 +49,22 @@ export const crdCommand: Command = {
       });
       conversions.push(...found.conversions);
       policies.push(...found.policies);
+      rules.push(...found.rules);
       for (const manifest of found.definitions) {
         manifests.set(manifest.metadata.name, manifest);
       }
     }
-    const definitions = convertedBy(service, [...manifests.values()]);
+    const definitions = convertedBy(
+      [...manifests.values()],
+      () => service,
+      "write --service NAMESPACE/NAME of the Service in front of it",
+    );
     const refused = await printManifests(terminal, {
       objects: [...definitions, ...policyObjects(policies)],
       definitions,
     });
     sayPolicies(terminal, policies);
+    if (flags["explain"]) sayRules(terminal, rules);
     return Math.max(refused, sayConversions(terminal, conversions));
   },
 };
