@@ -40,6 +40,7 @@ export {
   deny,
   type DenyOptions,
 } from "./admission/admission_result.ts";
+export type { AdmissionRule } from "./api/admission_rule.ts";
 export type { StatusCause } from "./api/api_error.ts";
 export type { WebhookServerOptions } from "./admission/webhook_options.ts";
 export type { WebhookHealth } from "./admission/webhooks.ts";

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import type { AdmissionRule } from "../api/admission_rule.ts";
 import type { Kind } from "../api/kind.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -69,6 +70,25 @@ export interface OperatorHandle {
         readonly certificates: "self" | object;
       }
       | undefined;
+    /** Policies that the operator applies, with their bindings. */
+    readonly policies?:
+      | readonly {
+        /** Version of Kubernetes from which the policy works. */
+        readonly since: string;
+        /** Kind of the objects that the policy reads; undefined if there is none. */
+        readonly params?: Kind | undefined;
+        /** Policy object. */
+        readonly policy: {
+          readonly kind?: string | undefined;
+          readonly metadata: { readonly name: string };
+        };
+        /** Binding, which puts the policy into force. */
+        readonly binding: {
+          readonly kind?: string | undefined;
+          readonly metadata: { readonly name: string };
+        };
+      }[]
+      | undefined;
     /** Options of the server of the probes. */
     readonly probes?:
       | {
@@ -81,6 +101,8 @@ export interface OperatorHandle {
       }
       | undefined;
   };
+  /** Lists where each rule for the kinds of the operator is enforced. */
+  admission(): readonly AdmissionRule[];
   /** Returns the runs of an object in each controller that knows it. */
   why(key: string): readonly object[];
   /** Returns the state of the operator as plain data. */

@@ -322,7 +322,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
     const kind = await deps.client.resolve(this.kind);
     checkNotStopped();
-    const { watches, processor } = this.#parts = this.#assemble(kind, deps);
+    const { watches, sources } = this.#parts = this.#assemble(kind, deps);
     const namespaces = namespaceSet(
       this.#namespaces ?? deps.namespaces,
       deps.currentNamespace,
@@ -335,24 +335,39 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       help: "Time until the caches of a controller were complete.",
       labels: ["controller"],
     });
+    if (this.#leading) sources.lead();
     await watches.watch(namespaces, partly);
     checkNotStopped();
     this.#ready = true;
     duration.set((clock.now() - began) / 1_000, { controller: this.name });
-    if (this.#leading) processor.resume();
+    this.#resume();
   }
 
   /** Starts the runs as soon as the caches are complete. */
   startLeading(): void {
     this.#leading = true;
-    this.#parts?.sources.onLead();
-    if (this.#ready) this.#parts?.processor.resume();
+    this.#parts?.sources.lead();
+    this.#resume();
+  }
+
+  /** Starts the runs, once the sources of the leader have synced. */
+  #resume(): void {
+    const parts = this.#parts;
+    if (!this.#ready || !this.#leading || parts === undefined) return;
+    const { turning } = parts.sources;
+    if (turning === undefined) parts.processor.resume();
+    else {
+      void turning.then(() => {
+        if (this.#parts === parts) this.#resume();
+      });
+    }
   }
 
   /** Ends the runs; the caches stay up to date. */
   stopLeading(): void {
     this.pause();
     this.#parts?.processor.abortAll("leadership");
+    this.#parts?.sources.unlead();
   }
 
   /**
@@ -366,7 +381,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Adds runs of the objects that are new in the shard of this replica. */
   acquireShard(wasOwned: (key: string) => boolean): void {
-    this.#parts?.sources.onLead();
+    this.#parts?.sources.lead();
     this.#parts?.processor.resync((key) => !wasOwned(key));
   }
 

@@ -21,13 +21,13 @@ import {
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import {
-  type Admission,
   type AdmissionHandlers,
   admissionOf,
   type AdmissionOptions,
+  policyAdmission,
 } from "../admission/admission_options.ts";
-import type { WebhookHealth, Webhooks } from "../admission/webhooks.ts";
-import { loadModule } from "../clock.ts";
+import type { WebhookHealth } from "../admission/webhooks.ts";
+import type { AdmissionRule } from "../api/admission_rule.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
@@ -42,11 +42,11 @@ import {
 } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
-import { type Namespaces, namespaceSet } from "../controller/namespaces.ts";
+import type { Namespaces } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
-import { type DefinedKind, isDefinedKind } from "../crd/kind_definition.ts";
+import { isDefinedKind } from "../crd/kind_definition.ts";
+import type { AdmissionPolicy } from "../crd/policies.ts";
 import {
-  admissionReader,
   checkSameKind,
   installCrds,
   logSyncProgress,
@@ -57,6 +57,7 @@ import {
 import { Coordination, type LeaseHealth } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
+import { OperatorAdmission } from "./operator_admission.ts";
 import {
   checkControllerNames,
   configuredController,
@@ -186,12 +187,7 @@ export class Operator {
   /** Client as created or given; its writes do not depend on a lease. */
   #client: Client | undefined;
   #coordination: Coordination | undefined;
-  /** Admissions, with the name of the controller of the short form. */
-  readonly #admissions: {
-    readonly admission: Admission;
-    readonly controller: string | undefined;
-  }[] = [];
-  #webhooks: Webhooks | undefined;
+  readonly #admission: OperatorAdmission;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -219,6 +215,10 @@ export class Operator {
       configuredOperator(options),
       tool?.logger,
     );
+    this.#admission = new OperatorAdmission({
+      settings: this.#settings,
+      controllers: this.#controllers,
+    });
     const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
       ? undefined
@@ -254,10 +254,8 @@ export class Operator {
   /** Options of the operator that its deployment depends on, for tools. */
   get settings(): OperatorHandle["settings"] {
     const { webhooks, ...settings } = this.#settings;
-    // Without admission and conversion nothing is served.
-    const serves = this.#admissions.length > 0 ||
-      webhooks !== undefined && this.#convertedKinds().length > 0;
-    return serves ? { ...settings, webhooks } : settings;
+    const { isServed, policies } = this.#admission;
+    return { ...settings, ...isServed && { webhooks }, policies };
   }
 
   /** Port of the probes; undefined while they are not served. */
@@ -311,10 +309,10 @@ export class Operator {
         ...(validate && { validate: validate.bind(given) }),
         ...(fill && { default: fill.bind(given) }),
       };
-      this.#admissions.push({
-        admission: admissionOf(kind, handlers, admissionOptions),
-        controller: controller.name,
-      });
+      this.#admission.add(
+        admissionOf(kind, handlers, admissionOptions),
+        controller.name,
+      );
     }
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
@@ -367,25 +365,66 @@ export class Operator {
     kind: Kind<O>,
     handlers: AdmissionHandlers<O>,
     options: AdmissionOptions,
+  ): void;
+  /**
+   * Admits the objects of a kind by a policy, which the operator applies when it
+   * starts, with its binding. Where the API server has no such policies, a handler
+   * stands in its place, with a webhook that sees the same requests.
+   *
+   * @param policy Policy of `validatingPolicy` or `mutatingPolicy`.
+   * @param handlers Handler that does the same: `validate` or `default`. Without it,
+   * an operator reports in its health that an older API server lacks the policy.
+   * @throws {TypeError} If there is another handler, or a match condition of the
+   * policy is none of a webhook.
+   * @throws {Error} If the operator is started.
+   */
+  admit<O extends KubernetesObject>(
+    policy: AdmissionPolicy<O>,
+    handlers?: AdmissionHandlers<O>,
+  ): void;
+  admit<O extends KubernetesObject>(
+    subject: Kind<O> | AdmissionPolicy<O>,
+    handlers: AdmissionHandlers<O> = {},
+    options?: AdmissionOptions,
   ): void {
     if (this.#state !== "stopped") {
       throw new Error(
-        `Cannot admit ${kind.kind}: the operator is started, so call admit() before start()`,
+        "Cannot admit a kind: the operator is started, so call admit() before start()",
       );
     }
-    const admission = admissionOf(kind, handlers, options);
-    this.#admissions.push({ admission, controller: undefined });
+    this.#admission.add(
+      "binding" in Object(subject)
+        ? policyAdmission(
+          subject as AdmissionPolicy,
+          handlers as unknown as AdmissionHandlers,
+        )
+        : admissionOf(
+          subject as Kind<O>,
+          handlers,
+          options as AdmissionOptions,
+        ),
+    );
   }
 
   /**
-   * Deletes the webhook configurations of the operator from the cluster, and the
-   * Secret with its certificates, before it is uninstalled. Objects are no longer
-   * admitted then.
+   * Lists where each rule for the kinds of the operator is enforced, and why there:
+   * by the schemas and the CEL rules of their definitions, by policies, and by
+   * handlers behind webhooks. What has become of a policy is known once the operator
+   * has started.
+   */
+  admission(): readonly AdmissionRule[] {
+    return this.#admission.rules();
+  }
+
+  /**
+   * Deletes the webhook configurations and the policies of the operator from the
+   * cluster, and the Secret with its certificates, before it is uninstalled. Objects
+   * are no longer admitted then.
    */
   async removeWebhooks(): Promise<void> {
     await this.#connect();
-    const webhooks = this.#webhooks ?? await this.#loadWebhooks();
-    await webhooks.remove();
+    const { signal } = this.#ending;
+    await this.#admission.remove(this.#client as Client, signal);
   }
 
   /**
@@ -507,7 +546,7 @@ export class Operator {
     const started = this.#state === "started";
     const lease = this.#coordination?.health();
     const canLead = lease?.healthy ?? true;
-    const webhooks = this.#webhooks?.health();
+    const webhooks = this.#admission.health();
     return {
       started,
       ready: started && canLead && webhooks?.ready !== false &&
@@ -535,7 +574,7 @@ export class Operator {
 
   async #start(): Promise<void> {
     const { logger, probes, config } = this.#settings;
-    const admits = this.#admissions.length > 0;
+    const admits = this.#admission.count > 0;
     checkControllerNames([...this.#controllers.keys()], config, admits);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
@@ -547,103 +586,20 @@ export class Operator {
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
-    const converted = this.#settings.webhooks === undefined
-      ? []
-      : this.#convertedKinds();
-    if (admits || converted.length > 0) {
-      this.#webhooks = await abortable(this.#loadWebhooks(), signal);
-      this.#webhooks.convert(converted);
-      await this.#webhooks.open();
-      await this.#prepareConversions(converted, this.#webhooks);
-    }
+    await this.#admission.open(this.#client as Client, signal);
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
     const progress = logSyncProgress(deps);
     await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
-    await this.#webhooks?.register();
+    await this.#admission.register();
     signal.throwIfAborted();
     this.#state = "started";
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
     host().operators?.started?.(this);
-  }
-
-  /** Kinds whose versions this operator converts. */
-  #convertedKinds(): readonly DefinedKind[] {
-    const kinds = [...this.#controllers.values()]
-      .flatMap(({ watchedKinds }) => watchedKinds);
-    return [...new Set(kinds)].filter((kind) =>
-      isDefinedKind(kind) && kind.conversion !== undefined
-    ) as DefinedKind[];
-  }
-
-  /**
-   * Registers conversions before informers list: objects that are stored in another
-   * version cannot be read without them.
-   */
-  async #prepareConversions(
-    kinds: readonly DefinedKind[],
-    webhooks: Webhooks,
-  ): Promise<void> {
-    const { clock, logger } = this.#settings;
-    const { conversion } = webhooks;
-    if (kinds.length > 0 && host().operators !== undefined) {
-      // A tool installs the other kinds, and leaves these to who converts them.
-      const client = this.#client as Client;
-      await installCrds(client, kinds, { clock, logger, conversion });
-    }
-    await webhooks.registerConversions().catch((error: unknown) =>
-      logger.warn("Cannot register the conversions yet, which is tried again", {
-        error,
-      })
-    );
-  }
-
-  /** Creates the webhooks of the admissions; loads their modules. */
-  async #loadWebhooks(): Promise<Webhooks> {
-    const { webhooks: place, logger, namespaces, metrics, clock } =
-      this.#settings;
-    const first = this.#admissions[0]?.admission.kind ??
-      this.#convertedKinds()[0];
-    if (place === undefined || first === undefined) {
-      throw new TypeError(
-        `Cannot serve webhooks: ${
-          first === undefined
-            ? "no kind is admitted, so call operator.admit() first"
-            : 'the option "webhooks" of the operator must say how API servers reach it, such as { service: { name } }'
-        }`,
-      );
-    }
-    const { Webhooks } = await loadModule(import("../admission/webhooks.ts"));
-    const client = this.#client as Client;
-    const suffix = Array.isArray(namespaces) ? `.${namespaces[0]}` : "";
-    const webhooks = new Webhooks(place, {
-      client,
-      clock,
-      log: logger,
-      metrics,
-      signal: this.#ending.signal,
-      isDeveloped: host().operators !== undefined,
-      fallbackName: `${first.kind.toLowerCase()}${suffix}`,
-      reader: admissionReader(() => this.#controllers.values(), client),
-    });
-    for (const { admission, controller: name } of this.#admissions) {
-      const controller = () => this.#controllers.get(name ?? "");
-      webhooks.add({
-        admission,
-        namespaces: () =>
-          namespaceSet(
-            controller()?.namespaces ?? namespaces,
-            client.namespace,
-            admission.kind,
-          ),
-        isActive: () => name === undefined || controller() !== undefined,
-      });
-    }
-    return webhooks;
   }
 
   async #serveProbes(settings: ProbeSettings): Promise<void> {
@@ -678,7 +634,7 @@ export class Operator {
       deps,
       controllers: this.#controllers,
       client: this.#client as Client,
-      conversion: this.#webhooks?.conversion,
+      conversion: this.#admission.conversion,
       signal,
     });
   }
@@ -728,8 +684,7 @@ export class Operator {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
-      await this.#webhooks?.close();
-      this.#webhooks = undefined;
+      await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
       await this.#deps?.informers.stop();

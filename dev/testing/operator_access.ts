@@ -35,10 +35,9 @@ export interface AccessOptions {
 }
 
 /** Access of an operator that writes into definitions how they are converted. */
-export const CONVERSION_ACCESS: KindAccess = {
-  kind: CRD_KIND,
-  verbs: ["get", "patch"],
-};
+export function conversionAccess(name: string): KindAccess {
+  return { kind: CRD_KIND, verbs: ["get", "patch"], names: [name] };
+}
 
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
@@ -72,10 +71,38 @@ export function operatorAccess(
     const namespaces = [lease.namespace ?? namespace];
     access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
-  return [...access, ...webhookAccess(settings, namespace)];
+  return [
+    ...access,
+    ...webhookAccess(settings, namespace),
+    ...policyAccess(settings),
+  ];
 }
 
 const ADMISSION_GROUP = "admissionregistration.k8s.io";
+
+/** Verbs to apply objects and to delete them. */
+const APPLY: readonly AccessVerb[] = ["get", "create", "patch", "delete"];
+
+/** Access to apply the policies of an operator with their bindings. */
+function policyAccess(
+  { policies = [] }: OperatorHandle["settings"],
+): readonly KindAccess[] {
+  const access: KindAccess[] = policies.flatMap(({ policy, binding }) =>
+    [policy, binding].map(({ kind = "", metadata }) => ({
+      kind: {
+        ...builtIn(kind, "Cluster", ADMISSION_GROUP),
+        plural: `${kind.toLowerCase()}s`.replace(/ys$/, "ies"),
+      },
+      verbs: APPLY,
+      names: [metadata.name],
+    }))
+  );
+  // The API server lets only those write a policy who may read its parameters.
+  for (const { params } of policies) {
+    if (params !== undefined) access.push({ kind: params, verbs: ["get"] });
+  }
+  return access;
+}
 
 /** Access to register the webhooks of an operator, and to keep their certificates. */
 function webhookAccess(
@@ -83,19 +110,26 @@ function webhookAccess(
   namespace: string,
 ): readonly KindAccess[] {
   if (webhooks === undefined) return [];
+  const { service, name } = "serve" in webhooks
+    ? { service: undefined, name: undefined }
+    : webhooks;
+  const place = service?.namespace ?? namespace;
+  const known = name ?? (service && `${service.name}.${place}`);
+  const names = known === undefined ? undefined : [known];
   const access: KindAccess[] = [
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
   ].map((name) => ({
     kind: builtIn(name, "Cluster", ADMISSION_GROUP),
-    verbs: ["get", "create", "patch", "delete"],
+    verbs: APPLY,
+    names,
   }));
   if ("serve" in webhooks || webhooks.certificates !== "self") return access;
-  const namespaces = [webhooks.service?.namespace ?? namespace];
   access.push({
     kind: builtIn("Secret", "Namespaced"),
     verbs: ["get", "create", "update", "delete"],
-    namespaces,
+    namespaces: [place],
+    names,
   });
   return access;
 }
@@ -124,7 +158,7 @@ function controllerAccess(
   if (settings.install) {
     access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
   } else if (isDefinedKind(kind) && kind.conversion !== undefined) {
-    access.push(CONVERSION_ACCESS);
+    access.push(conversionAccess(`${kind.plural}.${kind.group}`));
   }
   access.push(
     ...written.map((kind) => ({ kind, verbs: MANAGE })),
