@@ -152,20 +152,23 @@ export class TokenBucket {
 }
 
 /**
- * Limit of how many tasks run at the same time; they start in the order in which
- * they enter.
+ * Limit of how many tasks run at the same time, or of their weight together, such as
+ * bytes; they start in the order in which they enter. A task that weighs more than the
+ * limit runs alone.
  */
 export class ConcurrencyLimit {
-  readonly #waiting: Set<() => void> = new Set();
-  #free: number;
+  readonly #limit: number;
+  /** Tasks that wait, with their weights. */
+  readonly #waiting: Map<() => void, number> = new Map();
+  #weight = 0;
 
   /**
    * Creates a limit.
    *
-   * @param limit Number of tasks: a whole number from 1, or Infinity.
+   * @param limit Number of tasks, or weight: from 1, or Infinity.
    */
   constructor(limit: number) {
-    this.#free = limit;
+    this.#limit = limit;
   }
 
   /** Number of waiting tasks. */
@@ -174,13 +177,14 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Takes a slot; a promise if none is free, resolved with the slot.
+   * Takes a place; a promise if there is none now, resolved with the place.
    *
    * @param signal Signal that ends the wait; the promise rejects with its reason.
+   * @param weight Weight of the task.
    */
-  enter(signal?: AbortSignal): Promise<void> | undefined {
-    if (this.#free > 0) {
-      this.#free--;
+  enter(signal?: AbortSignal, weight = 1): Promise<void> | undefined {
+    if (this.#waiting.size === 0 && this.#fits(weight)) {
+      this.#weight += weight;
       return undefined;
     }
     return new Promise((resolve, reject) => {
@@ -191,20 +195,34 @@ export class ConcurrencyLimit {
       const onAbort = () => {
         this.#waiting.delete(begin);
         reject(signal?.reason);
+        this.#admit();
       };
       if (signal?.aborted) return reject(signal.reason);
-      this.#waiting.add(begin);
+      this.#waiting.set(begin, weight);
       signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
 
-  /** Hands a slot over to the next task. */
-  leave(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#free++;
-    else {
-      this.#waiting.delete(next);
-      next();
+  /**
+   * Gives the place of a task to those that wait.
+   *
+   * @param weight Weight with which it entered.
+   */
+  leave(weight = 1): void {
+    this.#weight -= weight;
+    this.#admit();
+  }
+
+  #fits(weight: number): boolean {
+    return this.#weight === 0 || this.#weight + weight <= this.#limit;
+  }
+
+  #admit(): void {
+    for (const [begin, weight] of this.#waiting) {
+      if (!this.#fits(weight)) return;
+      this.#waiting.delete(begin);
+      this.#weight += weight;
+      begin();
     }
   }
 }

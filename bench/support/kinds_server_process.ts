@@ -9,6 +9,7 @@ import process from "node:process";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { CRD_KIND } from "../../core/crd/crd_object.ts";
+import { until } from "../../tests/support/until.ts";
 import { manyKind, manyKindCrd } from "./many_kinds.ts";
 
 const [kinds = 0, objects = 0, version] = process.argv.slice(2).map(Number);
@@ -22,6 +23,12 @@ const definitions = untyped(CRD_KIND);
 const TEXT = "The quick brown fox jumps over the lazy dog. ".repeat(8);
 for (let index = 0; index < kinds; index++) {
   await client.create(definitions, { ...manyKindCrd(index) });
+}
+for (let index = 0; index < kinds; index++) {
+  await until(
+    "the kind is served",
+    () => client.list(untyped(manyKind(index))).catch(() => undefined),
+  );
 }
 for (let index = 0; index < kinds; index++) {
   const kind = untyped(manyKind(index));

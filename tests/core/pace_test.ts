@@ -40,62 +40,71 @@ test("TokenBucket reserves tokens that are to come, and takes them back", () => 
 
 const never = new AbortController().signal;
 
-/** Enters a limit; a slot that is lost fails a test quickly. */
+/** Enters a limit; a place that is lost fails a test quickly. */
 async function entered(
   limit: ConcurrencyLimit,
+  bytes: number,
   signal: AbortSignal = never,
 ): Promise<void> {
-  const turn = Promise.resolve(limit.enter(signal));
+  const turn = Promise.resolve(limit.enter(signal, bytes));
   await inTime("a task has entered", turn, 5_000);
 }
 
-test("ConcurrencyLimit admits up to its limit, and the others in order", async () => {
-  const limit = new ConcurrencyLimit(2);
+test("ConcurrencyLimit admits up to its limit by weight, and the others in order", async () => {
+  const limit = new ConcurrencyLimit(10);
   const order: string[] = [];
-  const all = ["a", "b", "c", "d"].map(async (name) => {
-    await entered(limit);
+  const tasks = { a: 4, b: 6, c: 5, d: 2, e: 3 };
+  const all = Object.entries(tasks).map(async ([name, bytes]) => {
+    await entered(limit, bytes);
     order.push(name);
   });
   await Promise.all(all.slice(0, 2));
   assert.deepEqual(order, ["a", "b"]);
-  assert.equal(limit.waiting, 2);
-  limit.leave();
-  await all[2];
-  assert.deepEqual(order, ["a", "b", "c"]);
-  limit.leave();
-  await all[3];
-  limit.leave();
-  limit.leave();
-  assert.equal(limit.enter(), undefined);
-  assert.equal(limit.enter(), undefined);
-  assert.notEqual(limit.enter(), undefined, "two at most");
-  assert.equal(limit.waiting, 1);
+  assert.equal(limit.waiting, 3);
+  limit.leave(4);
+  assert.equal(limit.waiting, 3, "d would fit, but c is before it");
+  limit.leave(6);
+  await Promise.all(all);
+  assert.deepEqual(order, ["a", "b", "c", "d", "e"]);
+  assert.notEqual(limit.enter(), undefined, "ten bytes at most");
 });
 
-test("ConcurrencyLimit drops a task that stops waiting", async () => {
-  const limit = new ConcurrencyLimit(1);
-  await entered(limit);
+test("ConcurrencyLimit admits a task beyond it alone", async () => {
+  const limit = new ConcurrencyLimit(10);
+  await entered(limit, 1_000);
+  const small = entered(limit, 1);
+  assert.equal(limit.waiting, 1);
+  limit.leave(1_000);
+  await small;
+  const large = entered(limit, 1_000);
+  assert.equal(limit.waiting, 1);
+  limit.leave(1);
+  await large;
+});
+
+test("ConcurrencyLimit drops a task that stops waiting, and admits those behind it", async () => {
+  const limit = new ConcurrencyLimit(10);
+  await entered(limit, 4);
   const stop = new AbortController();
-  const stopped = entered(limit, stop.signal);
-  const next = entered(limit);
+  const stopped = entered(limit, 10, stop.signal);
+  const next = entered(limit, 6);
   stop.abort(new Error("stopped"));
   await assert.rejects(stopped, /stopped/);
-  await assert.rejects(entered(limit, stop.signal), /stopped/);
-  assert.equal(limit.waiting, 1);
-  limit.leave();
   await next;
+  await assert.rejects(entered(limit, 1, stop.signal), /stopped/);
+  assert.equal(limit.waiting, 0);
 });
 
 test("ConcurrencyLimit keeps those that wait when a task in progress is stopped", async () => {
   const limit = new ConcurrencyLimit(1);
-  await entered(limit);
+  await entered(limit, 1);
   const stop = new AbortController();
-  const second = entered(limit, stop.signal);
-  const third = entered(limit);
-  limit.leave();
+  const second = entered(limit, 1, stop.signal);
+  const third = entered(limit, 1);
+  limit.leave(1);
   await second;
   stop.abort();
   assert.equal(limit.waiting, 1);
-  limit.leave();
+  limit.leave(1);
   await third;
 });

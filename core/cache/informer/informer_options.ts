@@ -43,7 +43,9 @@ export interface InformerOptions extends InformerSelection {
 
 /** Options of an informer, with what those of a pool share beside them. */
 export interface PooledInformerOptions extends InformerOptions {
-  /** Limit of how many informers relist at the same time; none when left out. */
+  /** Limit of the bytes of first states that are read at the same time. */
+  readonly starts?: ConcurrencyLimit | undefined;
+  /** Limit of the bytes of later states; like the other, none when left out. */
   readonly relists?: ConcurrencyLimit | undefined;
   /** Folder with the snapshots of the caches; none when left out. */
   readonly snapshots?: SnapshotFolder | undefined;
@@ -77,6 +79,7 @@ export const SHARED_RULES: OptionRules<InformerPoolOptions> = {
     check: (budget, subject) =>
       checkParts(budget, BUDGET_PARTS, `${subject}, budget`),
   },
+  starts: "object?",
   relists: "object?",
   snapshots: "object?",
   logger: "logger?",

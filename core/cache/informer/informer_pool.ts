@@ -27,11 +27,11 @@ import {
 import { NamespaceInformer } from "./namespace_informer.ts";
 
 /**
- * Number of concurrent relists. When a server returns after an outage, all watched
- * kinds are listed again; without a limit, they would need memory and time for all
- * of them together.
+ * Bytes of states that are read at the same time. Without a limit, the start of
+ * hundreds of kinds, or the return of a server, would need memory for all of them
+ * together.
  */
-const CONCURRENT_RELISTS = 2;
+const READ_BYTES = 32 << 20;
 
 export type AcquireOptions = NonNullable<
   Parameters<InformerPool["acquire"]>[1]
@@ -114,8 +114,9 @@ export class InformerPool {
     checkParts(client, CLIENT_PARTS, "a pool of informers, client");
     checkOptions(options, SHARED_RULES, "a pool of informers");
     this.#client = client;
-    const relists = new ConcurrencyLimit(CONCURRENT_RELISTS);
-    this.#options = { relists, ...options };
+    const starts = new ConcurrencyLimit(READ_BYTES);
+    const relists = new ConcurrencyLimit(READ_BYTES);
+    this.#options = { starts, relists, ...options };
   }
 
   /** Memory budget that the caches share; undefined if there is no limit. */

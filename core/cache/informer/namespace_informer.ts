@@ -131,6 +131,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       namespace,
       metadataOnly,
       sink: this.#writer,
+      storedBytes: () => this.store.usage().total,
       restore: snapshot &&
         ((target, receiving) => snapshot.restore(target, receiving)),
       slice,

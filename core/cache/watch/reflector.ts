@@ -67,6 +67,11 @@ const INITIAL_EVENT_LIMIT_MS = 60_000;
 const BOOKMARK_LIMIT_MS = 180_000;
 /** Minimum age of a watch that is reopened without a pause when it ends. */
 const SHORT_WATCH_MS = 5_000;
+/**
+ * Bytes that a read of a state counts at least: what may wait unread on a stream of
+ * HTTP/2.
+ */
+const LEAST_STATE_BYTES = 256 << 10;
 /** Number of failed WatchList streams after which only pages are requested. */
 const MAX_STREAM_FAILURES = 3;
 /**
@@ -122,8 +127,12 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   /** Limits of the time per event-loop turn, shared with the receiver. */
   readonly slice: TimeSlice;
   readonly budget?: MemoryBudget | undefined;
-  /** Limit of how many informers relist at the same time. */
+  /** Limit of the bytes of first states that informers read at the same time. */
+  readonly starts?: ConcurrencyLimit | undefined;
+  /** Limit of the bytes of later states: nobody's first one waits for those. */
   readonly relists?: ConcurrencyLimit | undefined;
+  /** Bytes of the state that is stored now. */
+  readonly storedBytes?: (() => number) | undefined;
   readonly reconnect: ReconnectSettings;
   readonly clock: Clock;
   readonly random: () => number;
@@ -212,8 +221,10 @@ export class Reflector {
   #silence = Infinity;
   /** Time of the last retry without a pause. */
   #immediateRetryAt = -Infinity;
-  /** Limit of relists that this one counts towards. */
-  #entered: ConcurrencyLimit | undefined;
+  /** Limit that the present read of a state counts towards, and its bytes. */
+  #entered:
+    | { readonly limit: ConcurrencyLimit; readonly bytes: number }
+    | undefined;
 
   constructor(deps: ReflectorDeps) {
     const { clock, random, reconnect, sink } = deps;
@@ -275,8 +286,7 @@ export class Reflector {
       this.#state = "watching";
       return await this.#watch(target);
     }
-    // The first state never waits for its turn: callers wait for it.
-    if (this.#record.synced) await this.#enter();
+    await this.#enter();
     try {
       this.#state = this.#watchList === "yes" ? "initial-watch" : "init-page";
       this.#record.stateBegun();
@@ -315,17 +325,20 @@ export class Reflector {
     this.#record.stateRead();
   }
 
-  /** Waits until a relist may begin. */
+  /** Waits until the state may be read. */
   async #enter(): Promise<void> {
-    const { relists } = this.#deps;
+    const { relists, starts, storedBytes } = this.#deps;
+    const limit = this.#record.synced ? relists : starts;
+    const bytes = Math.max(LEAST_STATE_BYTES, storedBytes?.() ?? 0);
     this.#stop.signal.throwIfAborted();
-    await relists?.enter(this.#stop.signal);
-    this.#entered = relists;
+    if (limit === undefined) return;
+    await limit.enter(this.#stop.signal, bytes);
+    this.#entered = { limit, bytes };
   }
 
-  /** Lets another relist begin: the state was read, or reading it has failed. */
+  /** Lets others begin: the state was read, or reading it has failed. */
   #leave(): void {
-    this.#entered?.leave();
+    this.#entered?.limit.leave(this.#entered.bytes);
     this.#entered = undefined;
   }
 

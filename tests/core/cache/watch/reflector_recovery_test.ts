@@ -361,7 +361,7 @@ test("Reflector reads a list again that is gone or leads to itself", async () =>
   await stop();
 });
 
-test("Reflector waits for its turn to relist, but not for its first state", async () => {
+test("Reflector waits for its turn to relist, but not with a first state", async () => {
   const relists = new ConcurrencyLimit(1);
   await relists.enter();
   const { begin, clock, last, one, stop, texts } = reflector({}, { relists });
@@ -379,6 +379,27 @@ test("Reflector waits for its turn to relist, but not for its first state", asyn
   // The state is read: the stream goes on without a place in the queue.
   assert.equal(relists.enter(), undefined);
   await stop();
+});
+
+test("Reflector waits for its turn to read its first state, by bytes", async () => {
+  const starts = new ConcurrencyLimit(1 << 20);
+  await starts.enter(undefined, 3 << 18);
+  const first = reflector({}, { starts });
+  const second = reflector({}, { starts });
+  for (const { clock, one } of [first, second]) {
+    one.start();
+    await clock.settle();
+  }
+  // There is room for one beside what is in flight.
+  assert.deepEqual(first.texts(), ["stream newest"]);
+  assert.deepEqual(second.texts(), []);
+  first.last().open(ended(1));
+  await first.clock.settle();
+  await second.clock.settle();
+  assert.deepEqual(second.texts(), ["stream newest"]);
+  await Promise.all([first.stop(), second.stop()]);
+  starts.leave(3 << 18);
+  assert.equal(starts.enter(undefined, 1 << 20), undefined);
 });
 
 test("Reflector takes no event before its sink has the whole state", async () => {
