@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from "node:timers";
 import type { Http2Session, SecureServerOptions } from "node:http2";
 
 /** Settings of HTTP/2, as of kube-apiserver where it has one. */
@@ -15,14 +16,48 @@ export const HTTP2_OPTIONS: SecureServerOptions = {
 /** Highest number of a stream: all that began before a GOAWAY arrives are served. */
 const LAST_STREAM = 2 ** 31 - 1;
 
+/** Interval of pings, in milliseconds: a session that answers none is closed. */
+const PING_INTERVAL_MS = 15_000;
+
 /** HTTP/2 connections of a server. */
 export class Http2Sessions {
   readonly #open = new Set<Http2Session>();
+  readonly #pingInterval: number;
 
-  /** Takes note of a new session. */
-  add(session: Http2Session): void {
+  /**
+   * Creates an empty set.
+   *
+   * @param pingInterval Interval of pings, in milliseconds.
+   */
+  constructor(pingInterval: number = PING_INTERVAL_MS) {
+    this.#pingInterval = pingInterval;
+  }
+
+  /**
+   * Takes note of a new session. Its connection is closed when the client has
+   * gone: without pings, Node does not notice a connection that was reset while
+   * it waited for the end of a write, and would keep its watches for ever.
+   *
+   * @param closeConnection Function that closes the connection.
+   */
+  add(session: Http2Session, closeConnection: () => void): void {
     this.#open.add(session);
-    session.once("close", () => this.#open.delete(session));
+    let isAnswered = true;
+    const timer = setInterval(() => {
+      if (!isAnswered) {
+        session.destroy();
+        // Node would wait for the end of the write.
+        closeConnection();
+        return;
+      }
+      isAnswered = false;
+      session.ping(() => isAnswered = true);
+    }, this.#pingInterval);
+    timer.unref();
+    session.once("close", () => {
+      clearInterval(timer);
+      this.#open.delete(session);
+    });
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, Server } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
+import type { Http2ServerRequest, Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import process from "node:process";
 import type { TLSSocket } from "node:tls";
@@ -44,6 +44,13 @@ export interface ListenerOptions {
    * @default {60_000}
    */
   readonly bodyTimeout?: number | undefined;
+  /**
+   * Interval in milliseconds in which clients of HTTP/2 are asked for a sign of
+   * life.
+   *
+   * @default {15_000}
+   */
+  readonly pingInterval?: number | undefined;
   /** Port; 0 selects any free port. */
   readonly port: number;
   readonly host: string;
@@ -71,8 +78,9 @@ const REST_LIMIT_MS = 500;
 /** HTTP(S) server on a port, by `node:http` and `node:http2`. */
 export class Listener {
   readonly #server: Server;
-  readonly #sockets: Set<Socket> = new Set();
-  readonly #sessions = new Http2Sessions();
+  /** Open sockets, each with the port of its client. */
+  readonly #sockets: Map<Socket, number | undefined> = new Map();
+  readonly #sessions: Http2Sessions;
   readonly #handle: Handle;
   readonly #reads: ListenerOptions["reads"];
   readonly #bodyTimeout: number;
@@ -82,10 +90,14 @@ export class Listener {
     this.#handle = options.handle;
     this.#reads = options.reads;
     this.#bodyTimeout = options.bodyTimeout ?? 60_000;
+    this.#sessions = new Http2Sessions(options.pingInterval);
     server.on("request", (request: Message, response: Response) => {
       this.#exchange(request, response).catch(() => breakOff(response));
     });
-    server.on("session", (session) => this.#sessions.add(session));
+    server.on("session", (session: Http2Session) => {
+      const { remotePort } = session.socket;
+      this.#sessions.add(session, () => this.#closeFrom(remotePort));
+    });
     server.on("upgrade", (message: IncomingMessage, socket: Socket, head) => {
       this.#upgrade({ message, socket, head }).catch(() => socket.destroy());
     });
@@ -135,10 +147,16 @@ export class Listener {
   }
 
   #track(socket: Socket): void {
-    this.#sockets.add(socket);
+    this.#sockets.set(socket, socket.remotePort);
     socket.setNoDelay(true);
     socket.on("error", () => socket.destroy());
     socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  #closeFrom(port: number | undefined): void {
+    for (const [socket, remote] of this.#sockets) {
+      if (remote === port) socket.destroy();
+    }
   }
 
   async #exchange(message: Message, response: Response): Promise<void> {
@@ -216,7 +234,7 @@ export class Listener {
 
   /** Breaks all connections and continues to listen. */
   dropConnections(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
   }
 
   /** Stops listening and breaks all connections. */

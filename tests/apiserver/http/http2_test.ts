@@ -249,6 +249,32 @@ function certificates() {
 }
 const AUTHORITY = createAuthority({ commonName: "listener" });
 
+test("A client of HTTP/2 that gives no sign of life is disconnected", async () => {
+  const { ca, ...tls } = certificates();
+  const listener = await Listener.open({
+    handle: () => Promise.resolve(textResponse(200, "ok")),
+    reads: () => true,
+    pingInterval: 50,
+    port: 0,
+    host: "127.0.0.1",
+    tls: { ca, ...tls },
+    http2: true,
+  });
+  const socket = connectTls({
+    port: listener.port,
+    host: "127.0.0.1",
+    ca,
+    ALPNProtocols: ["h2"],
+  });
+  socket.on("error", () => {}).resume();
+  const closed = once(socket, "close");
+  await once(socket, "secureConnect");
+  // The preface, settings without any, and no answer to pings.
+  socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+  await inTime("the server closes the connection", closed);
+  await listener.close();
+});
+
 test("Headers and streams beyond their limits are refused, and others go on", () =>
   withSession(async (session) => {
     const watching = await watch(session);
