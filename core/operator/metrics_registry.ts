@@ -68,6 +68,7 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_client_requests_total` | `verb`, `code` |
  * | `coracle_client_request_duration_seconds` | `verb` |
  * | `coracle_webhooks_registered`, `coracle_webhook_certificate_expiration_timestamp_seconds` | |
+ * | `coracle_webhook_refusals_total` | `status` |
  * | `coracle_admission_requests_total` | `kind`, `handler`, `operation`, `outcome` |
  * | `coracle_admission_duration_seconds` | `kind`, `handler` |
  *

@@ -46,6 +46,7 @@ scenario(
     const ofOthers = [
       "coracle_admission_requests_total",
       "coracle_admission_duration_seconds",
+      "coracle_webhook_refusals_total",
       "coracle_webhooks_registered",
       "coracle_webhook_certificate_expiration_timestamp_seconds",
       "coracle_client_requests_total",
