@@ -26,7 +26,9 @@ function plainController(
   controller: Controller,
   builtIn: readonly ResolvedKind[],
 ): Controller {
-  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
+    controller;
+  const { settings } = controller;
   const { install, namespaces, usesFinalizer } = settings;
   const plainKind = (given: Kind): Kind => {
     const { group, version, kind, plural, scope } = isResolved(given)
@@ -39,6 +41,8 @@ function plainController(
   return {
     name,
     kind: plainKind(kind),
+    isJob,
+    stateKind: stateKind && { ...stateKind, kind: plainKind(stateKind.kind) },
     secondaryKinds: secondaryKinds.map(plainKind),
     readOnlyKinds: readOnlyKinds.map(plainKind),
     settings: {
