@@ -26,23 +26,26 @@ import {
   type AdmissionOptions,
   policyAdmission,
 } from "../admission/admission_options.ts";
-import type { WebhookHealth } from "../admission/webhooks.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
+import { checkOption } from "../api/options.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
-import {
-  Controller,
-  type ControllerDeps,
-  type ControllerHealth,
-  type ObjectHistory,
-} from "../controller/controller.ts";
+import { Controller, type ControllerDeps } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
-import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
-import type { Namespaces } from "../controller/namespaces.ts";
+import {
+  JobController,
+  type JobRun,
+} from "../controller/job/job_controller.ts";
+import {
+  JOB_KIND,
+  type JobOptions,
+  jobSettings,
+} from "../controller/job/job_options.ts";
+import type { ObjectHistory } from "../controller/object_history.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
@@ -54,7 +57,8 @@ import {
   startAll,
   startController,
 } from "./controller_start.ts";
-import { Coordination, type LeaseHealth } from "./coordination.ts";
+import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
+import { Coordination } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import { OperatorAdmission } from "./operator_admission.ts";
@@ -70,93 +74,11 @@ import {
   operatorSettings,
   type StartErrorPolicy,
 } from "./operator_options.ts";
+import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
-
-/** Health of an operator. */
-export interface OperatorHealth {
-  /** Whether the operator was started and not stopped. */
-  readonly started: boolean;
-  /**
-   * Whether the caches of all controllers are synced, and the Lease of this
-   * replica could be read or renewed within the last lease duration.
-   */
-  readonly ready: boolean;
-  /** Whether all informers and event sources, and the Lease, are healthy. */
-  readonly healthy: boolean;
-  /**
-   * Whether this replica runs the controllers. With leader election, whether it
-   * is the leader; with sharding, whether it is a member of its group. True until
-   * the runs have ended during a stop.
-   */
-  readonly leading: boolean;
-  /** Identity of the leader that was observed last, with leader election. */
-  readonly leader: string | undefined;
-  /** Health of the Lease; undefined without leader election and sharding. */
-  readonly lease: LeaseHealth | undefined;
-  /** Health of the webhooks; undefined without `admit` and `admission`. */
-  readonly webhooks: WebhookHealth | undefined;
-  /** Whether the process is close to its memory limit, if that is known. */
-  readonly memoryIsShort: boolean;
-  /** Health of each controller. */
-  readonly controllers: readonly ControllerHealth[];
-}
-
-/**
- * Handle of a registered controller.
- *
- * @typeParam P The type of its primaries.
- */
-export interface ControllerHandle<
-  P extends KubernetesObject = KubernetesObject,
-> {
-  /** Name of the controller, unique within the operator. */
-  readonly name: string;
-  /** Kind of the primaries. */
-  readonly kind: Kind<P>;
-  /** Cache of the primaries; reading it before the controller is started throws. */
-  readonly primaries: PrimaryCache<P>;
-  /** Changes the watched namespaces; resolves when their caches are synced. */
-  changeNamespaces(namespaces: Namespaces): Promise<void>;
-  /**
-   * Triggers a run of a primary, like a change of the primary.
-   *
-   * @throws {TypeError} If no primary can have the key.
-   */
-  trigger(key: ObjectKey | string): void;
-  /** Adds an event source; resolves when it has synced. */
-  addSource(source: EventSource<P>): Promise<EventSource<P>>;
-  /** Removes an event source and stops it. */
-  removeSource(name: string): Promise<void>;
-  /** Returns the health of the controller. */
-  health(): ControllerHealth;
-}
-
-/** Health with counts and names only, without texts of errors. */
-function withoutTexts(
-  { lease, webhooks, controllers, ...others }: OperatorHealth,
-): OperatorHealth {
-  return {
-    ...others,
-    lease: lease && { ...lease, error: undefined },
-    webhooks: webhooks && { ...webhooks, error: undefined },
-    controllers: controllers.map(({ informers, sources, ...counts }) => ({
-      ...counts,
-      informers: informers.map((informer) => ({
-        ...informer,
-        watches: informer.watches.map((watch) => ({
-          ...watch,
-          lastError: undefined,
-        })),
-      })),
-      sources: new Map(
-        Array.from(sources, ([name, { status }]) => [name, { status }]),
-      ),
-    })),
-  };
-}
 
 type State = "stopped" | "starting" | "started" | "stopping";
 
@@ -286,11 +208,7 @@ export class Operator {
       reconciler,
       configuredController(kind, options, config),
     );
-    if (this.#controllers.has(controller.name)) {
-      throw new TypeError(
-        `Cannot register a controller: the name is taken, so set another one with { name }: received "${controller.name}"`,
-      );
-    }
+    this.#checkName(controller.name);
     if (options.install && !controller.watchedKinds.some(isDefinedKind)) {
       throw new TypeError(
         `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
@@ -314,6 +232,69 @@ export class Operator {
         controller.name,
       );
     }
+    this.#add(controller);
+    return controller;
+  }
+
+  /**
+   * Registers a job: work without a primary, such as a schedule, the sync of a
+   * whole kind, or a poll of something outside. It has one run at a time, which
+   * does all that there is to do: changes during a run, and missed times, cause
+   * one more run. On a started operator it starts immediately.
+   *
+   * @param name The name of the job, unique among the controllers of the operator.
+   * @param options What causes a run: a schedule, watches or sources; without any
+   * of them the job runs once at the start, until it succeeds.
+   * @param run The function; an error fails the run, which is retried.
+   * @throws {TypeError} If the name is taken or not valid.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   *
+   * @example Delete old Jobs each night
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   * import { Job } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator();
+   * operator.job("cleaner", {
+   *   cron: "0 3 * * *",
+   *   timeZone: "Europe/Berlin",
+   *   timeout: "10m",
+   * }, async (ctx) => {
+   *   for (const { metadata, status } of await ctx.list(Job)) {
+   *     const age = ctx.clock.wallTime() - Date.parse(status?.completionTime ?? "");
+   *     if (age > 7 * 24 * 3_600_000) await ctx.delete(Job, metadata);
+   *   }
+   * });
+   * ```
+   */
+  job(name: string, options: JobOptions, run: JobRun): JobHandle {
+    const { job, controller: given } = jobSettings(name, options);
+    checkOption(run, "function", { name: "run", subject: `job "${name}"` });
+    this.#checkName(name);
+    const { config } = this.#settings;
+    const controller = new JobController(
+      job,
+      configuredController(JOB_KIND, given, config),
+      run,
+    );
+    this.#add(controller);
+    return {
+      name,
+      trigger: () => controller.trigger(name),
+      health: () => controller.health(),
+    };
+  }
+
+  #checkName(name: string): void {
+    if (!this.#controllers.has(name)) return;
+    throw new TypeError(
+      `Cannot register a controller: the name is taken, so set another one with { name }: received "${name}"`,
+    );
+  }
+
+  /** Adds a controller, and starts it if the operator is started. */
+  #add(controller: ManagedController): void {
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;
@@ -326,7 +307,6 @@ export class Operator {
         })
       );
     }
-    return controller;
   }
 
   /**
@@ -625,13 +605,14 @@ export class Operator {
   ): Promise<void> {
     signal.throwIfAborted();
     // Every member of a shard group runs the objects that it owns at the time.
-    if (this.#settings.sharding || this.#coordination?.isLeading) {
-      controller.startLeading();
-    }
+    const { leaderOnly } = controller;
+    if (
+      !leaderOnly || this.#settings.sharding || this.#coordination?.isLeading
+    ) controller.startLeading();
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps,
+      deps: leaderOnly ? deps : this.#unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
       conversion: this.#admission.conversion,
@@ -708,8 +689,7 @@ export class Operator {
   /** Returns the dependencies that all controllers share; created once. */
   async #connect(): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
-    const { clock, logger, metrics, random, reconnect, cache, tracer } =
-      this.#settings;
+    const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
@@ -717,14 +697,13 @@ export class Operator {
       ...this.#settings,
       client: base,
       log: logger,
-      controllers: () => this.#controllers.values(),
+      controllers: () =>
+        [...this.#controllers.values()].filter(({ leaderOnly }) => leaderOnly),
     });
     const { client, shard } = coordination;
     this.#deps = {
       ...this.#settings,
-      client: tracer === undefined
-        ? client
-        : client.with([traceRequests(tracer)]),
+      client: this.#traced(client),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
@@ -746,5 +725,21 @@ export class Operator {
       isDeveloped: host().operators !== undefined,
     };
     return this.#deps;
+  }
+
+  #traced(client: Client): Client {
+    const { tracer } = this.#settings;
+    return tracer === undefined ? client : client.with([traceRequests(tracer)]);
+  }
+
+  /** Dependencies of what runs on each replica, whether it leads or not. */
+  #unfenced(deps: ControllerDeps): ControllerDeps {
+    return {
+      ...deps,
+      client: this.#traced(this.#client as Client),
+      shard: undefined,
+      mayRun: () => true,
+      isLeading: () => true,
+    };
   }
 }

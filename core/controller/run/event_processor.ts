@@ -62,6 +62,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     ControllerSettings<P>,
     | "allEvents"
     | "concurrency"
+    | "debounce"
     | "defaultFilters"
     | "filters"
     | "generationAware"
@@ -70,6 +71,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     | "pauseAnnotation"
     | "requestAnnotations"
     | "retry"
+    | "runsAtStart"
     | "selection"
     | "throughput"
     | "timeout"
@@ -128,6 +130,9 @@ const LONGEST_SPREAD_MS = 60_000;
  * either restores the lease or ends the runs.
  */
 const LEASE_CHECK_MS = 1_000;
+
+/** Number of quiet times for which events may delay a run. */
+const LONGEST_DEBOUNCE = 10;
 
 /** Minimum duration of a run after which the events of its object are collected. */
 const LONG_RUN_MS = 20;
@@ -216,6 +221,10 @@ export class EventProcessor<P extends KubernetesObject>
   onTrigger(key: string, source: string, event: SourceEvent): boolean {
     if (!this.#isKnown(key)) return false;
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
+      const { debounce } = this.#deps.settings;
+      if (debounce > 0 && !event.initial) {
+        this.#queue.collect(key, debounce, LONGEST_DEBOUNCE * debounce);
+      }
       this.#add(key, bySource(source, event));
     }
     return !this.#paused;
@@ -248,6 +257,7 @@ export class EventProcessor<P extends KubernetesObject>
    * @param isMeant Selects the primaries. Defaults to all.
    */
   resync(isMeant: (key: string) => boolean = () => true): void {
+    if (!this.#deps.settings.runsAtStart) return;
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
         this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));

@@ -25,10 +25,14 @@ import { deadline, type Timer } from "../../clock.ts";
 import { pauseAfter } from "../../pace.ts";
 
 /** Dependencies of event sources: the constant members of their context. */
-export type SourceDeps<P extends KubernetesObject> = Omit<
-  SourceContext<P>,
-  "get" | "list" | "trigger" | "retryFailed" | "namespaces"
->;
+export interface SourceDeps<P extends KubernetesObject> extends
+  Omit<
+    SourceContext<P>,
+    "get" | "list" | "trigger" | "retryFailed" | "namespaces"
+  > {
+  /** Key of the only primary, which every event is one of; undefined if there are others. */
+  readonly soleKey?: string | undefined;
+}
 
 /** Handler of the triggers of event sources. */
 export interface TriggerHandler {
@@ -424,11 +428,12 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   async #begin(source: EventSource<P>): Promise<void> {
-    const { log, primaryKind } = this.#deps;
+    const { soleKey, ...common } = this.#deps;
+    const { log, primaryKind } = common;
     const namespaces = this.#namespaces;
     let isMisled = false;
     await source.start({
-      ...this.#deps,
+      ...common,
       namespaces,
       get: async (kind, key) => {
         await this.#othersOf(kind, source);
@@ -439,7 +444,7 @@ export class SourceGroup<P extends KubernetesObject> {
         return await this.readList(kind, namespace);
       },
       trigger: (key, event = NO_DETAIL) => {
-        const text = typeof key === "string" ? key : keyText(key);
+        const text = soleKey ?? (typeof key === "string" ? key : keyText(key));
         const error = whyNoKeyOf(primaryKind, text);
         if (error !== undefined) {
           const fields = { source: source.name, error };
@@ -453,7 +458,8 @@ export class SourceGroup<P extends KubernetesObject> {
           this.#handler?.onTrigger(text, source.name, event) === true;
       },
       retryFailed: (key) => {
-        if (this.#started.has(source)) this.#handler?.retryFailed(key);
+        if (!this.#started.has(source)) return;
+        this.#handler?.retryFailed(key && (soleKey ?? key));
       },
     });
     // A change during the start may have found nothing to change.
