@@ -56,6 +56,7 @@ import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
 import { lazyApplyMemory } from "./run/run_writes.ts";
+import { FirstRuns } from "./run/first_runs.ts";
 import type { AbortCause } from "./run/run.ts";
 import type { ObjectHistory } from "./object_history.ts";
 import {
@@ -144,6 +145,8 @@ export interface ControllerDeps {
   readonly currentNamespace: string | undefined;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
+  /** Whether each primary runs once, and then the operator ends. */
+  readonly isOnce?: boolean | undefined;
 }
 
 /** Reader of objects, from caches or the server. */
@@ -160,6 +163,7 @@ interface ControllerParts<P extends KubernetesObject>
   readonly recorder: EventRecorder;
   readonly history: RunHistory<P>;
   readonly overdue: OverdueRuns<P>;
+  readonly firstRuns: FirstRuns | undefined;
 }
 
 /**
@@ -386,6 +390,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#parts?.processor.pause();
   }
 
+  /**
+   * Waits until each primary has had a run.
+   *
+   * @returns Errors of the last runs by key; undefined for a success.
+   */
+  async ranOnce(): Promise<ReadonlyMap<string, unknown>> {
+    const { processor, firstRuns } = this.#started;
+    if (firstRuns === undefined) return new Map();
+    await processor.whenAllRan(firstRuns);
+    return firstRuns.errors;
+  }
+
   /** Waits until no run is in progress. */
   whenIdle(): Promise<void> {
     return this.#parts?.processor.whenIdle() ?? Promise.resolve();
@@ -608,8 +624,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
+    const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
     const processor = new EventProcessor<P>({
       ...deps,
+      firstRuns,
       settings,
       finalizer,
       primaries: primaries.cache,
@@ -626,7 +644,14 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ],
       log,
     });
-    const parts = { clock, primaries, sources, processor, recorder };
+    const parts = {
+      clock,
+      primaries,
+      sources,
+      processor,
+      recorder,
+      firstRuns,
+    };
     const watches = new WatchGroup<P>({
       ...common,
       ...parts,

@@ -27,7 +27,7 @@ import {
   policyAdmission,
 } from "../admission/admission_options.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
-import { checkOption } from "../api/options.ts";
+import { checkOption, checkOptions } from "../api/options.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
@@ -75,9 +75,10 @@ import {
   type StartErrorPolicy,
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
-import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
+import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
+import { singleRun } from "./single_run.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
 
 type State = "stopped" | "starting" | "started" | "stopping";
@@ -113,6 +114,8 @@ export class Operator {
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  /** Whether each object runs once. */
+  #isOnce = false;
   /** Whether the operator stops because it could not start. */
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
@@ -442,9 +445,19 @@ export class Operator {
    * Starts the operator and runs it until the process receives SIGTERM or SIGINT,
    * or {@linkcode Operator.stop} is called; then stops it gracefully. A second
    * signal ends the grace period.
+   *
+   * @param options With `once`, the operator stops when each object and each job
+   * has had a run, for a CronJob of a cluster: a run that fails is not repeated,
+   * and later events, reschedules and schedules have no run.
+   * @throws {Error} If the operator cannot start, or with `once` if a run failed,
+   * so that a program that awaits the promise ends with code 1.
    */
-  async run(): Promise<void> {
+  async run(
+    options: { readonly once?: boolean | undefined } = {},
+  ): Promise<void> {
+    checkOptions(options, { once: "boolean?" }, "operator.run()");
     if (host().operators?.runs === false) return;
+    this.#isOnce = options.once === true;
     const removeListener = onStopSignal((signal, count) => {
       this.#settings.logger.info("Stopping", { because: signal });
       if (count > 1) this.#hurry.abort();
@@ -458,12 +471,18 @@ export class Operator {
       const started = this.start().catch((error: unknown) => {
         // A stop during the start is an end like any other.
         if (error !== this.#ending.signal.reason) throw error;
-      }).then(() => stopped);
+      }).then(() =>
+        this.#isOnce && this.#state === "started"
+          ? Promise.race([singleRun([...this.#controllers.values()]), stopped])
+          : stopped
+      );
       // The end of a simulation must not leave this promise pending.
       await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
       removeLog();
+      if (this.#isOnce) await this.stop();
+      this.#isOnce = false;
     }
   }
 
@@ -559,7 +578,7 @@ export class Operator {
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && host().servesProbes;
-    if (isServed) await this.#serveProbes(probes);
+    if (isServed) await serveProbes(this.#probes, probes, logger);
     const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(
@@ -582,26 +601,13 @@ export class Operator {
     host().operators?.started?.(this);
   }
 
-  async #serveProbes(settings: ProbeSettings): Promise<void> {
-    try {
-      await this.#probes.start(settings);
-    } catch (error) {
-      // In development another program may have the port.
-      const { code } = Object((error as Error).cause);
-      if (host().operators === undefined || code !== "EADDRINUSE") throw error;
-      await this.#probes.start({ ...settings, port: 0 });
-      this.#settings.logger.warn(
-        "The port of the probes is in use: they are served on another",
-        { inUse: settings.port, url: `http://127.0.0.1:${this.#probes.port}` },
-      );
-    }
-  }
-
   async #startController(
     controller: ManagedController,
     deps: ControllerDeps,
     signal: AbortSignal,
-    startErrors: StartErrorPolicy = this.#settings.startErrors,
+    startErrors: StartErrorPolicy = this.#isOnce
+      ? "fail"
+      : this.#settings.startErrors,
   ): Promise<void> {
     signal.throwIfAborted();
     // Every member of a shard group runs the objects that it owns at the time.
@@ -723,6 +729,7 @@ export class Operator {
       instance: host().hostname(),
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
+      isOnce: this.#isOnce,
     };
     return this.#deps;
   }

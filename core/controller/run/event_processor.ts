@@ -54,6 +54,7 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
+import type { FirstRuns } from "./first_runs.ts";
 import type { SourceGroup } from "../watch/source_group.ts";
 import type { EventHandler } from "../watch/watch_group.ts";
 
@@ -95,6 +96,8 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly random: () => number;
   readonly observers: readonly RunObserver<P>[];
   readonly log: Logger;
+  /** Record for an operator that runs each object once. */
+  readonly firstRuns?: FirstRuns | undefined;
 }
 
 /** Last known state of a deleted primary, kept until its deletion is reconciled. */
@@ -527,6 +530,7 @@ export class EventProcessor<P extends KubernetesObject>
     const active = item.value as Active<P>;
     active.run = undefined;
     const plan = this.#plan(item, active, run, result);
+    this.#deps.firstRuns?.note(run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -624,12 +628,15 @@ export class EventProcessor<P extends KubernetesObject>
     if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
     this.#deps.cap?.release();
-    if (this.#waiters.length > 0) {
-      const over = this.#waiters.filter(({ isOver }) => isOver());
-      this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
-      for (const { resolve } of over) resolve();
-    }
+    this.#checkWaiters();
     if (this.#queue.waiting > 0) this.#pump();
+  }
+
+  #checkWaiters(): void {
+    if (this.#waiters.length === 0) return;
+    const over = this.#waiters.filter(({ isOver }) => isOver());
+    this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
+    for (const { resolve } of over) resolve();
   }
 
   // Control and inspection.
@@ -694,6 +701,7 @@ export class EventProcessor<P extends KubernetesObject>
     active?.reset();
     this.#pausedDeletions.delete(key);
     this.#queue.remove(key, place);
+    this.#checkWaiters();
   }
 
   /**
@@ -719,6 +727,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#paused = false;
     this.#pausedDeletions.clear();
     this.#pump();
+    this.#checkWaiters();
   }
 
   /** Prevents further runs. */
@@ -732,6 +741,20 @@ export class EventProcessor<P extends KubernetesObject>
   /** Aborts all runs. */
   abortAll(cause: AbortCause): void {
     for (const run of this.runs) run.abort(cause);
+  }
+
+  /** Waits until each primary has had a run since the start. */
+  async whenAllRan(firstRuns: FirstRuns): Promise<void> {
+    const { primaries, settings } = this.#deps;
+    await this.#until(() => this.#hasResumed);
+    const left = firstRuns.missing(primaries.keys())
+      .filter((key) => this.#owns(key));
+    if (!settings.runsAtStart) left.forEach((key) => this.request(key));
+    await this.#until(() =>
+      firstRuns.missing(left).every((key) =>
+        !this.#isKnown(key) || this.stateOf(key).leaving
+      )
+    );
   }
 
   /** Waits until no run is in progress. */
