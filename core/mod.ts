@@ -55,6 +55,7 @@ export * from "./controller/context.ts";
 export type { ControllerHealth } from "./controller/controller.ts";
 export type { ObjectHistory } from "./controller/object_history.ts";
 export type { JobContext, JobOptions } from "./controller/job/job_options.ts";
+export type { TaskOptions } from "./controller/task/task_controller.ts";
 export type {
   ControllerOptions,
   PrimaryCacheOptions,

@@ -627,6 +627,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
     const processor = new EventProcessor<P>({
       ...deps,
+      // Tasks would leave no run to the others.
+      cap: settings.isTask ? undefined : deps.cap,
       firstRuns,
       settings,
       finalizer,

@@ -46,6 +46,12 @@ import {
   jobSettings,
 } from "../controller/job/job_options.ts";
 import type { ObjectHistory } from "../controller/object_history.ts";
+import {
+  TaskController,
+  type TaskOptions,
+  taskOptions,
+  type TaskRun,
+} from "../controller/task/task_controller.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
@@ -240,34 +246,25 @@ export class Operator {
   }
 
   /**
-   * Registers a job: work without a primary, such as a schedule, the sync of a
-   * whole kind, or a poll of something outside. It has one run at a time, which
-   * does all that there is to do: changes during a run, and missed times, cause
-   * one more run. On a started operator it starts immediately.
+   * Registers a job: work without a primary, such as a schedule or the sync of a
+   * whole kind. It has one run at a time, which does all that there is to do:
+   * changes during a run, and missed times, cause one more run.
    *
    * @param name The name of the job, unique among the controllers of the operator.
-   * @param options What causes a run: a schedule, watches or sources; without any
-   * of them the job runs once at the start, until it succeeds.
+   * @param options What causes a run; without anything the job runs at the start.
    * @param run The function; an error fails the run, which is retried.
    * @throws {TypeError} If the name is taken or not valid.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
    *
-   * @example Delete old Jobs each night
+   * @example Count the Jobs each night
    * ```ts
    * import { Operator } from "@coracle/operator";
    * import { Job } from "@coracle/operator/kinds";
    *
    * const operator = new Operator();
-   * operator.job("cleaner", {
-   *   cron: "0 3 * * *",
-   *   timeZone: "Europe/Berlin",
-   *   timeout: "10m",
-   * }, async (ctx) => {
-   *   for (const { metadata, status } of await ctx.list(Job)) {
-   *     const age = ctx.clock.wallTime() - Date.parse(status?.completionTime ?? "");
-   *     if (age > 7 * 24 * 3_600_000) await ctx.delete(Job, metadata);
-   *   }
+   * operator.job("count", { cron: "0 3 * * *" }, async (ctx) => {
+   *   ctx.log.info("Counted", { jobs: (await ctx.list(Job)).length });
    * });
    * ```
    */
@@ -287,6 +284,48 @@ export class Operator {
       trigger: () => controller.trigger(name),
       health: () => controller.health(),
     };
+  }
+
+  /**
+   * Registers tasks: a long function for each object of a kind, such as one that
+   * follows a stream, with `ctx.signal` for its end. The task of an object begins
+   * when it appears, and ends when it is deleted, changes as `when` says, or this
+   * replica no longer leads. One that throws is started again after a pause. A stop of
+   * the operator ends all, and waits for them within its grace period.
+   *
+   * @param kind The kind of the objects.
+   * @param options Which objects have a task, and when it is started again.
+   * @param run The task.
+   * @throws {TypeError} If the name is taken.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   *
+   * @example Follow the log of each Pod with a label
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   * import { Pod } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator();
+   * operator.task(Pod, {
+   *   labelSelector: "logs=collected",
+   *   when: (pod) => pod.status?.phase === "Running",
+   * }, async (pod, { client, log, signal }) => {
+   *   const lines = client.logs(pod.metadata, { follow: true, signal });
+   *   for await (const line of lines) log.info(line);
+   * });
+   * ```
+   */
+  task<P extends KubernetesObject>(
+    kind: Kind<P>,
+    options: TaskOptions<P>,
+    run: TaskRun<P>,
+  ): ControllerHandle<P> {
+    const given = taskOptions(kind, options, run);
+    const configured = configuredController(kind, given, this.#settings.config);
+    const controller = new TaskController(kind, run, configured, options.when);
+    this.#checkName(controller.name);
+    this.#add(controller);
+    return controller;
   }
 
   #checkName(name: string): void {

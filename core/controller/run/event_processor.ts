@@ -67,6 +67,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     | "defaultFilters"
     | "filters"
     | "generationAware"
+    | "isTask"
     | "limiter"
     | "maxInterval"
     | "pauseAnnotation"
@@ -322,6 +323,7 @@ export class EventProcessor<P extends KubernetesObject>
         deleting && active.run?.step === "reconcile" &&
         !this.#deps.settings.allEvents
       ) active.run.abort("deletion");
+      if (this.#deps.settings.isTask) active.run?.abort("change");
     }
     this.#add(key, byWatch(event), place);
   }
