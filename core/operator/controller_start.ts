@@ -35,6 +35,7 @@ export type ManagedController =
         | "fieldManager"
         | "finalizer"
         | "install"
+        | "migrateStorage"
         | "namespaces"
         | "pauseAnnotation"
         | "selection"

@@ -28,7 +28,7 @@ function plainController(
   builtIn: readonly ResolvedKind[],
 ): Controller {
   const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
-  const { install, namespaces, usesFinalizer } = settings;
+  const { install, migrateStorage, namespaces, usesFinalizer } = settings;
   const plain = (given: Kind) => plainKind(given, builtIn);
   return {
     name,
@@ -37,6 +37,7 @@ function plainController(
     readOnlyKinds: readOnlyKinds.map(plain),
     settings: {
       install,
+      migrateStorage,
       namespaces,
       usesFinalizer,
       hasStatus: hasStatus(kind),
