@@ -1,9 +1,10 @@
 import * as z from "zod/mini";
 import { checkInput, shown } from "@coracle/operator/internal";
 import { readChoices } from "./explorer.ts";
-import type {
-  ObjectReference,
-  Perturbation as WorldPerturbation,
+import {
+  type ObjectReference,
+  type Perturbation as WorldPerturbation,
+  WEBHOOK_FAULTS,
 } from "./perturbations.ts";
 
 /** Disturbance of one run, such as a crash or a lost answer; plain data. */
@@ -158,6 +159,11 @@ const APPLIED = {
   }),
   refuse: z.strictObject({ write: NUMBER, times: NUMBER }),
   throttle: z.strictObject({ write: NUMBER, ms: NUMBER }),
+  webhook: z.strictObject({
+    write: NUMBER,
+    how: z.enum(WEBHOOK_FAULTS),
+    ms: NUMBER,
+  }),
   leader: z.strictObject({ write: NUMBER }),
   clock: z.strictObject({ write: NUMBER, ms: NUMBER }),
   late: z.strictObject({}),

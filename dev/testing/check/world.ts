@@ -48,6 +48,7 @@ import { type Chooser, Schedule } from "./world_schedule.ts";
 import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 import { webhookServices } from "../webhook_services.ts";
+import { disturbedHost } from "./disturbed_webhooks.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
 const QUIET_TURNS = 4;
@@ -301,7 +302,7 @@ export class World {
       clock,
       server,
       perturbations,
-      webhooks: webhooks.host,
+      webhooks: disturbedHost(webhooks.host, { perturbations, clock }),
     });
     active = world;
     try {
