@@ -14,7 +14,8 @@ export interface ObjectReference {
 /** Change of an object by another writer: a JSON merge patch, or a deletion. */
 export interface ObjectChange {
   readonly patch?: object | undefined;
-  readonly delete?: true | undefined;
+  /** Whether it is deleted, or what happens to its parts then. */
+  readonly delete?: true | "Background" | "Foreground" | undefined;
 }
 
 /**

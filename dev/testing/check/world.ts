@@ -832,9 +832,16 @@ export class World {
     await this.#change("user", referenceOf(object), { patch: object });
   }
 
-  /** Deletes an object as the user. */
-  async delete(target: ObjectReference): Promise<void> {
-    await this.#change("user", target, { delete: true });
+  /**
+   * Deletes an object as the user.
+   *
+   * @param policy What happens to its parts: kubectl deletes them after it.
+   */
+  async delete(
+    target: ObjectReference,
+    policy: "Background" | "Foreground" = "Background",
+  ): Promise<void> {
+    await this.#change("user", target, { delete: policy });
   }
 
   async #edit(
@@ -856,8 +863,10 @@ export class World {
       (namespace) => {
         const key = { name: target.name, namespace };
         return deletes
-          // As kubectl does; the server's default leaves the pods of a Job.
-          ? this.client.delete(kind, key, { propagationPolicy: "Background" })
+          ? this.client.delete(kind, key, {
+            // As kubectl does; the server's default leaves the pods of a Job.
+            propagationPolicy: deletes === true ? "Background" : deletes,
+          })
           : this.client.patch(kind, key, patch, { fieldManager: who });
       },
     );
