@@ -390,6 +390,8 @@ test("Reflector takes no event before its sink has the whole state", async () =>
       init: note("init"),
       initApply: note("initApply"),
       initDone: () => done.promise,
+      restored: note("restored"),
+      caughtUp: note("caughtUp"),
       apply: note("apply"),
       delete: note("delete"),
       bookmark: note("bookmark"),

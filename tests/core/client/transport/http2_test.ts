@@ -63,7 +63,7 @@ async function withStreams(
   }
   await until(
     "all connections are closed",
-    async () => (await peer.counters()).connections === 0,
+    async () => (await peer.counters("sweep")).connections === 0,
   );
 }
 
