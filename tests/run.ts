@@ -158,6 +158,7 @@ const BY_RUNTIME: readonly string[] = [
   "tests/core/config/**/*_test.ts",
   "tests/core/json/{event_scanner,json_cursor,line_splitter,list_scanner,structure_engine}_test.ts",
   "tests/core/cache/informer/informer_faults_test.ts",
+  "tests/core/cache/snapshot/**/*_test.ts",
   "tests/core/cache/store/{memory_pressure,object_store_property,page_codec}_test.ts",
   "tests/core/cache/watch/response_reader_test.ts",
   "tests/core/queue/{scheduling_queue_model,timer_heap}_test.ts",
