@@ -36,6 +36,8 @@ export interface OperatorSource {
   /** Kinds to install before the operator starts. */
   readonly kinds: readonly DefinedKind[];
   readonly primaries: readonly Kind[];
+  /** Operators of the first load, which do not run. */
+  readonly operators: readonly Partial<OperatorHandle>[];
   /** Primaries that are neither built in nor among the kinds to install. */
   readonly unserved: readonly Kind[];
   /** Whether the operator elects a leader. */
@@ -132,6 +134,7 @@ export async function operatorSource(
         .values(),
     ],
     primaries,
+    operators: described.operators,
     unserved: primaries.filter((kind) =>
       unserved.includes(kind) && definitionOf(kind) === undefined
     ),
