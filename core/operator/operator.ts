@@ -70,6 +70,7 @@ import {
   type StartErrorPolicy,
 } from "./operator_options.ts";
 import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
+import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
@@ -775,7 +776,9 @@ export class Operator {
         reconnect,
         onMoved: (kind) => this.#followMoved(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
+        snapshots: await openSnapshots(this.#settings, base),
       }),
+      skipsRuns: skipsRuns(this.#settings),
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),
