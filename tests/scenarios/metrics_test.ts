@@ -42,12 +42,17 @@ scenario(
       ),
     );
     // The client of this case counts nothing: it is not the operator's own. And it
-    // admits nothing.
+    // admits nothing, and has no snapshots.
     const ofOthers = [
       "coracle_admission_requests_total",
       "coracle_admission_duration_seconds",
       "coracle_webhooks_registered",
       "coracle_webhook_certificate_expiration_timestamp_seconds",
+      "coracle_snapshot_restored_objects",
+      "coracle_snapshot_bytes",
+      "coracle_snapshot_age_seconds",
+      "coracle_snapshot_refused_total",
+      "coracle_snapshot_errors_total",
       "coracle_client_requests_total",
       "coracle_client_request_duration_seconds",
     ];
