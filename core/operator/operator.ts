@@ -82,6 +82,7 @@ import {
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
+import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
@@ -777,7 +778,9 @@ export class Operator {
         reconnect,
         onMoved: (kind) => this.#followMoved(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
+        snapshots: await openSnapshots(this.#settings, base),
       }),
+      skipsRuns: skipsRuns(this.#settings),
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),
