@@ -26,6 +26,7 @@ import { applyPolicy, deletePolicy } from "./policy_registration.ts";
 import { type AdmissionDeps, admissionRoute } from "./admission_webhook.ts";
 import { expiryOf, ROTATION_TIMES } from "./certificate_rotation.ts";
 import {
+  AuthorityFile,
   type CertificateSource,
   FileCertificates,
   filesIn,
@@ -40,6 +41,7 @@ import {
   type RegisteredAdmission,
   registeredWebhooks,
 } from "./webhook_configurations.ts";
+import type { ServerIdentity } from "./tls_server.ts";
 import { LISTENER_PATH, WebhookListener } from "./webhook_listener.ts";
 import type { WebhookPlace, WebhookServerSettings } from "./webhook_options.ts";
 
@@ -97,6 +99,11 @@ const SELF_REVIEW: ResolvedKind<
 interface Endpoint {
   readonly port: number | undefined;
   readonly certificateExpires: number | undefined;
+  /**
+   * Whether there is anything to renew: certificates, or a registration that others
+   * may change. Without it a registered operator is at rest.
+   */
+  readonly renews: boolean;
   /** Whether it ends with the process, and its registration with it. */
   readonly isTemporary: boolean;
   /** Namespace of the operator; undefined outside of the cluster. */
@@ -297,6 +304,7 @@ export class Webhooks {
   #schedule(): void {
     const { clock, signal } = this.#deps;
     if (signal.aborted) return;
+    if (this.#failures === 0 && !this.#endpoint.renews) return;
     const pause = this.#failures === 0
       ? CHECK_INTERVAL_MS
       : pauseAfter(this.#failures, PAUSE);
@@ -483,6 +491,7 @@ function unserved(name: string, isTemporary: boolean): Endpoint {
   return {
     port: undefined,
     certificateExpires: undefined,
+    renews: !isTemporary,
     isTemporary,
     namespace: undefined,
     name,
@@ -503,6 +512,7 @@ function hosted(
   return {
     port: undefined,
     certificateExpires: undefined,
+    renews: false,
     isTemporary: true,
     namespace: undefined,
     name,
@@ -526,10 +536,13 @@ class ListenerEndpoint implements Endpoint {
   readonly name: string;
   readonly namespace: string | undefined;
   readonly isTemporary: boolean;
+  readonly renews = true;
   readonly #settings: WebhookServerSettings;
   readonly #deps: ListenerDeps;
   readonly #listener: WebhookListener;
   readonly #source: CertificateSource;
+  /** Authorities of the client certificates of callers. */
+  readonly #callers: AuthorityFile | undefined;
   /** Name under which API servers call the listener. */
   readonly #host: string;
   #served: ServedCertificates | undefined;
@@ -538,11 +551,6 @@ class ListenerEndpoint implements Endpoint {
     const { client } = deps;
     const { service, url, certificates } = settings;
     const { namespace = client.namespace } = service ?? {};
-    if ((service === undefined) === (url === undefined)) {
-      throw new TypeError(
-        'Cannot serve webhooks: "webhooks" of the operator must have either "service", the Service in front of its pods, or "url", by which API servers reach it',
-      );
-    }
     if (namespace === undefined && (service || certificates === "self")) {
       throw new TypeError(
         "Cannot serve webhooks: neither the kubeconfig's context nor the service account names a namespace, so set it with { webhooks: { service: { namespace, name } } }",
@@ -557,11 +565,15 @@ class ListenerEndpoint implements Endpoint {
       : (URL.parse(url ?? "")?.hostname ?? "").replace(/^\[|\]$/g, "");
     this.name = settings.name ??
       (service ? `${service.name}.${namespace}` : deps.fallbackName);
+    const { callers } = settings;
     this.#listener = new WebhookListener(deps.routes, {
       ...settings,
+      callers: callers && (callers.names ?? "all"),
       clock: deps.clock,
       log: deps.log,
+      metrics: deps.metrics,
     });
+    this.#callers = callers && new AuthorityFile(callers.caFile, deps.log);
     this.#source = certificates === "self"
       ? new SecretCertificates({
         ...deps,
@@ -588,7 +600,7 @@ class ListenerEndpoint implements Endpoint {
   async open(): Promise<void> {
     const served = await this.#source.read(this.#deps.signal);
     this.#served = served;
-    await this.#listener.start(served.serving);
+    await this.#listener.start(await this.#identity(served));
     this.#deps.log.info("Webhooks listen", { port: this.port });
     // The certificate is for the name by which it will be called.
     const { host } = this.#settings;
@@ -601,11 +613,15 @@ class ListenerEndpoint implements Endpoint {
 
   async check(): Promise<void> {
     const served = this.#served = await this.#source.read(this.#deps.signal);
-    await this.#listener.use(served.serving);
+    await this.#listener.use(await this.#identity(served));
     const { service } = this.#settings;
     await this.#answers(
       service ? `https://${this.#host}:${service.port ?? 443}` : this.#url,
     );
+  }
+
+  async #identity({ serving }: ServedCertificates): Promise<ServerIdentity> {
+    return { ...serving, clientAuthorities: await this.#callers?.read() };
   }
 
   /** Base URL of the webhooks, without a slash at the end. */

@@ -54,6 +54,7 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_primaries` | `controller` |
  * | `coracle_controller_ready`, `coracle_controller_active`, `coracle_controller_healthy` | `controller` |
  * | `coracle_controller_start_seconds` | `controller` |
+ * | `coracle_job_last_success_timestamp_seconds`, `coracle_job_next_run_timestamp_seconds` | `controller` |
  * | `coracle_lease_held`, `coracle_lease_failing_seconds` | `lease` |
  * | `coracle_log_lines_lost` | |
  * | `coracle_informer_events_total` | `kind`, `type` |
@@ -62,12 +63,16 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_informer_handler_errors_total` | `kind`, `handler` |
  * | `coracle_informer_watch_age_seconds` | `kind` |
  * | `coracle_informer_objects` | `kind` |
+ * | `coracle_snapshot_restored_objects`, `coracle_snapshot_bytes`, `coracle_snapshot_age_seconds` | `kind` |
+ * | `coracle_snapshot_refused_total` | `kind`, `reason` |
+ * | `coracle_snapshot_errors_total` | `kind` |
  * | `coracle_cache_objects`, `coracle_cache_bytes` | `kind`, `tier` |
  * | `coracle_cache_used_bytes`, `coracle_cache_budget_bytes` | |
  * | `coracle_memory_used_bytes`, `coracle_memory_limit_bytes`, `coracle_memory_short` | |
  * | `coracle_client_requests_total` | `verb`, `code` |
  * | `coracle_client_request_duration_seconds` | `verb` |
  * | `coracle_webhooks_registered`, `coracle_webhook_certificate_expiration_timestamp_seconds` | |
+ * | `coracle_webhook_refusals_total` | `status` |
  * | `coracle_admission_requests_total` | `kind`, `handler`, `operation`, `outcome` |
  * | `coracle_admission_duration_seconds` | `kind`, `handler` |
  *

@@ -313,6 +313,41 @@ export class SchedulingQueue<V = unknown> {
     if (!wasReady) this.#onReady();
   }
 
+  /**
+   * Adds a key at the end of an interval, by its place if it has nothing else.
+   *
+   * @param at End of the interval, in milliseconds of the queue's clock.
+   */
+  addInterval(key: string, place: number, at: number): void {
+    if (this.#closed || at === Infinity) return;
+    if (place < 0 || this.#rows.find(key) >= 0) {
+      this.addAt(key, at, this.#places?.interval);
+      return;
+    }
+    this.#times.delay(place, at);
+    if (at >= this.#sweepDue) return;
+    this.#sweepDue = at;
+    this.#setTimer();
+  }
+
+  /** Keys that wait or run, or will do so before the end of their interval. */
+  *busyKeys(): Generator<string, void, undefined> {
+    const rows = this.#rows;
+    const interval = this.#places?.interval.cause;
+    for (const row of rows.rows()) {
+      const hasTimer = (rows.timerAt[row] as number) < Infinity &&
+        rows.timerCauses[row] !== interval;
+      if (
+        rows.states[row] !== IDLE || (rows.events[row] as number) > 0 ||
+        (rows.plannedAt[row] as number) < Infinity || hasTimer
+      ) yield rows.key(row) as string;
+    }
+    for (const place of this.#times.waitingPlaces()) {
+      const key = this.#places?.keyAt(place);
+      if (key !== undefined) yield key;
+    }
+  }
+
   /** Moves what a key has at its place to another one; -1 if it has none now. */
   move(from: number, to: number): void {
     if (to < 0) this.#times.clear(from);
@@ -505,6 +540,28 @@ export class SchedulingQueue<V = unknown> {
     if (this.#closed) return;
     const { row } = taken as Taken<V>;
     this.#rows.heldUntil[row] = Math.max(until, 0);
+    this.#updateDeadline(row);
+  }
+
+  /**
+   * Holds a key that is about to be added until nothing was added for a time; a
+   * key that waits already is not held.
+   *
+   * @param quiet That time, in milliseconds.
+   * @param longest Longest hold after the first add, in milliseconds.
+   */
+  collect(key: string, quiet: number, longest: number): void {
+    if (this.#closed) return;
+    const rows = this.#rows;
+    const row = rows.findOrAdd(key);
+    if (rows.states[row] === WAITING) return;
+    const now = this.#clock.now();
+    if (rows.events[row] === 0) rows.addedAt[row] = now;
+    const last = (rows.addedAt[row] as number) + longest;
+    rows.heldUntil[row] = Math.max(
+      rows.heldUntil[row] as number,
+      Math.min(now + quiet, last),
+    );
     this.#updateDeadline(row);
   }
 

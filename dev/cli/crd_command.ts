@@ -1,7 +1,5 @@
 import type { AdmissionRule } from "@coracle/operator/core";
-import { Client, loadConfig } from "@coracle/operator/client";
 import type { CrdManifest } from "@coracle/operator/crd";
-import { CustomResourceDefinition } from "@coracle/operator/kinds";
 import type { Command, CommandTerminal, FlagValues } from "./command.ts";
 import { describeFile } from "./operator_file.ts";
 import { EXPORT_FLAG } from "./operator_module.ts";
@@ -11,7 +9,11 @@ import {
   sayConversions,
   serviceOf,
 } from "./conversions.ts";
-import { definitionsOf } from "./kinds_command.ts";
+import {
+  CLUSTER_FLAGS,
+  definitionsOf,
+  installedDefinitions,
+} from "./definitions.ts";
 import { printManifests } from "./manifest_output.ts";
 import {
   EXPLAIN_FLAG,
@@ -43,9 +45,7 @@ export const crdCommand: Command = {
     "service NAMESPACE/NAME":
       "Service of the operator that converts between versions",
     "compare FILE": "YAML of earlier definitions to compare with",
-    "context NAME":
-      "context of the kubeconfig; compare with the definitions of its cluster",
-    "kubeconfig FILE": "kubeconfig; by default as kubectl finds it",
+    ...CLUSTER_FLAGS,
   },
   async run({ flags, operands, terminal }) {
     const service = serviceOf(textOf(flags, "service"));
@@ -103,7 +103,7 @@ async function compare(
   const file = textOf(flags, "compare");
   const names = definitions.map(({ metadata }) => metadata.name);
   const earlier = file === undefined
-    ? await installed(names, flags)
+    ? await installedDefinitions(names, flags)
     : await definitionsOf([file]);
   const changes = earlier.flatMap((before) => {
     const definition = definitions.find(({ metadata }) =>
@@ -124,25 +124,4 @@ async function compare(
     }.\n`,
   );
   return changes.length > 0 ? 1 : 0;
-}
-
-/** Definitions of these names in a cluster, as far as they are installed. */
-async function installed(
-  names: readonly string[],
-  flags: FlagValues,
-): Promise<readonly CrdManifest[]> {
-  const client = new Client(
-    await loadConfig({
-      kubeconfig: textOf(flags, "kubeconfig"),
-      context: textOf(flags, "context"),
-    }),
-  );
-  try {
-    const found = await Promise.all(
-      names.map((name) => client.find(CustomResourceDefinition, { name })),
-    );
-    return found.filter((one) => one !== undefined) as unknown as CrdManifest[];
-  } finally {
-    await client.close();
-  }
 }

@@ -17,6 +17,11 @@ const PATCH: readonly AccessVerb[] = ["patch"];
 /** Verbs to manage the objects that a reconciler creates. */
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
+const MIGRATION = builtIn(
+  "StorageVersionMigration",
+  "Cluster",
+  "storagemigration.k8s.io",
+);
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 const EVENT = builtIn("Event", "Namespaced");
 const ROLES = [
@@ -57,14 +62,24 @@ export function operatorAccess(
   const { controllers, settings } = operator;
   const placesOf = (namespaces: OperatorHandle["settings"]["namespaces"]) =>
     namespaces === "current" ? [namespace] : namespaces;
-  const access: KindAccess[] = controllers.flatMap((controller) => {
+  const access: KindAccess[] = [];
+  const ofControllers = controllers.flatMap((controller) => {
     // A cluster-scoped object may have secondaries in any namespace.
-    const namespaces = controller.kind.scope === "Cluster"
+    const namespaces = controller.kind.scope === "Cluster" && !controller.isJob
       ? "all"
       : placesOf(controller.settings.namespaces ?? settings.namespaces);
+    const { stateKind: state } = controller;
+    if (state !== undefined) {
+      access.push({
+        kind: state.kind,
+        verbs: ["get", "create", "patch"],
+        namespaces: [state.namespace ?? namespace],
+      });
+    }
     return controllerAccess(controller, options)
       .map((one) => ({ namespaces, ...one }));
   });
+  access.push(...ofControllers);
   for (const use of ["leaderElection", "sharding"] as const) {
     const lease = settings[use];
     if (lease === undefined) continue;
@@ -143,22 +158,34 @@ function controllerAccess(
   controller: OperatorHandle["controllers"][number],
   { managed = [], writesOthers = false }: AccessOptions,
 ): readonly KindAccess[] {
-  const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { kind, isJob = false, secondaryKinds, readOnlyKinds, settings } =
+    controller;
   const written = [...secondaryKinds, ...managed];
-  const isOwn = !isBuiltIn(kind);
+  const isOwn = !isJob && !isBuiltIn(kind);
   const change = isOwn ? CHANGE : settings.usesFinalizer ? PATCH : [];
-  const access: KindAccess[] = [{ kind, verbs: [...WATCH, ...change] }];
+  const access: KindAccess[] = isJob
+    ? []
+    : [{ kind, verbs: [...WATCH, ...change] }];
   if (isOwn && (settings.hasStatus ?? hasStatus(kind))) {
     access.push({ kind, subresource: "status", verbs: ["get", ...CHANGE] });
   }
   // Owner references that block deletion need this right on the owner.
-  if (written.length > 0 || writesOthers) {
+  if (!isJob && (written.length > 0 || writesOthers)) {
     access.push({ kind, subresource: "finalizers", verbs: ["update"] });
   }
   if (settings.install) {
     access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
   } else if (isDefinedKind(kind) && kind.conversion !== undefined) {
     access.push(conversionAccess(`${kind.plural}.${kind.group}`));
+  }
+  if (settings.migrateStorage) {
+    const names = [`${kind.plural}.${kind.group}`];
+    access.push(
+      { kind: CRD_KIND, verbs: ["get"], names },
+      { kind: CRD_KIND, subresource: "status", verbs: PATCH, names },
+      { kind, verbs: ["get", "list", "patch"] },
+      { kind: MIGRATION, verbs: ["get", "create"] },
+    );
   }
   access.push(
     ...written.map((kind) => ({ kind, verbs: MANAGE })),

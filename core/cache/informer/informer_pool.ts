@@ -177,6 +177,8 @@ export class InformerPool {
             new NamespaceInformer(client, kind, {
               ...this.#options,
               ...selection,
+              // The snapshots are of one cluster.
+              ...(client !== this.#client && { snapshots: undefined }),
             }, namespace),
         ),
     }, namespaces).start();
@@ -205,6 +207,7 @@ export class InformerPool {
     }
     this.#entries.clear();
     await Promise.all(this.#stopping);
+    await this.#options.snapshots?.close();
   }
 
   #open<T extends KubernetesObject>(

@@ -8,7 +8,10 @@
  */
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseKey } from "../../api/object_key.ts";
-import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import {
+  type CacheEvent,
+  CurrentEvent,
+} from "../../cache/informer/cache_event.ts";
 import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
@@ -54,6 +57,7 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
+import type { FirstRuns } from "./first_runs.ts";
 import type { SourceGroup } from "../watch/source_group.ts";
 import type { EventHandler } from "../watch/watch_group.ts";
 
@@ -62,14 +66,17 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     ControllerSettings<P>,
     | "allEvents"
     | "concurrency"
+    | "debounce"
     | "defaultFilters"
     | "filters"
     | "generationAware"
+    | "isTask"
     | "limiter"
     | "maxInterval"
     | "pauseAnnotation"
     | "requestAnnotations"
     | "retry"
+    | "runsAtStart"
     | "selection"
     | "throughput"
     | "timeout"
@@ -85,6 +92,11 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
   readonly mayRun: () => boolean;
+  /**
+   * Whether the controller had nothing left to do for a primary of a snapshot;
+   * undefined if all primaries run after each start.
+   */
+  readonly wasIdle?: ((event: CurrentEvent<P>) => boolean) | undefined;
   readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
   /** Limit of concurrent runs across controllers; undefined if absent. */
   readonly cap: ConcurrencyCap | undefined;
@@ -93,6 +105,8 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly random: () => number;
   readonly observers: readonly RunObserver<P>[];
   readonly log: Logger;
+  /** Record for an operator that runs each object once. */
+  readonly firstRuns?: FirstRuns | undefined;
 }
 
 /** Last known state of a deleted primary, kept until its deletion is reconciled. */
@@ -128,6 +142,9 @@ const LONGEST_SPREAD_MS = 60_000;
  * either restores the lease or ends the runs.
  */
 const LEASE_CHECK_MS = 1_000;
+
+/** Number of quiet times for which events may delay a run. */
+const LONGEST_DEBOUNCE = 10;
 
 /** Minimum duration of a run after which the events of its object are collected. */
 const LONG_RUN_MS = 20;
@@ -213,9 +230,21 @@ export class EventProcessor<P extends KubernetesObject>
     this.#queue.move(from, to);
   }
 
-  onTrigger(key: string, source: string, event: SourceEvent): boolean {
+  onTrigger(
+    key: string,
+    source: string,
+    event: SourceEvent & { readonly isRestored?: boolean },
+  ): boolean {
     if (!this.#isKnown(key)) return false;
+    // Whether the primary runs is decided when the primaries are delivered.
+    if (event.isRestored && this.#deps.wasIdle && !this.#hasResumed) {
+      return false;
+    }
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
+      const { debounce } = this.#deps.settings;
+      if (debounce > 0 && !event.initial) {
+        this.#queue.collect(key, debounce, LONGEST_DEBOUNCE * debounce);
+      }
       this.#add(key, bySource(source, event));
     }
     return !this.#paused;
@@ -248,6 +277,7 @@ export class EventProcessor<P extends KubernetesObject>
    * @param isMeant Selects the primaries. Defaults to all.
    */
   resync(isMeant: (key: string) => boolean = () => true): void {
+    if (!this.#deps.settings.runsAtStart) return;
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
         this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
@@ -299,6 +329,10 @@ export class EventProcessor<P extends KubernetesObject>
   #primaryChanged(event: CacheEvent<P>, place: number): void {
     const { key, header } = event;
     if (!this.#owns(key)) return;
+    if (
+      event.initial && this.#deps.wasIdle !== undefined &&
+      event instanceof CurrentEvent && this.#deps.wasIdle(event)
+    ) return this.#skip(key, place);
     const deleting = header.deletionTimestamp !== undefined;
     const active = this.#queue.valueOf(key);
     if (active !== undefined) {
@@ -309,8 +343,17 @@ export class EventProcessor<P extends KubernetesObject>
         deleting && active.run?.step === "reconcile" &&
         !this.#deps.settings.allEvents
       ) active.run.abort("deletion");
+      if (this.#deps.settings.isTask) active.run?.abort("change");
     }
     this.#add(key, byWatch(event), place);
+  }
+
+  /** Leaves an object as it was before a restart: its interval goes on. */
+  #skip(key: string, place: number): void {
+    const { clock, settings: { maxInterval } } = this.#deps;
+    // How much of it has passed is not known; the runs are spread over it.
+    const due = clock.now() + maxInterval * this.#random();
+    this.#queue.addInterval(key, place, due);
   }
 
   #primaryDeleted(
@@ -517,6 +560,7 @@ export class EventProcessor<P extends KubernetesObject>
     const active = item.value as Active<P>;
     active.run = undefined;
     const plan = this.#plan(item, active, run, result);
+    this.#deps.firstRuns?.note(run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -614,12 +658,15 @@ export class EventProcessor<P extends KubernetesObject>
     if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
     this.#deps.cap?.release();
-    if (this.#waiters.length > 0) {
-      const over = this.#waiters.filter(({ isOver }) => isOver());
-      this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
-      for (const { resolve } of over) resolve();
-    }
+    this.#checkWaiters();
     if (this.#queue.waiting > 0) this.#pump();
+  }
+
+  #checkWaiters(): void {
+    if (this.#waiters.length === 0) return;
+    const over = this.#waiters.filter(({ isOver }) => isOver());
+    this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
+    for (const { resolve } of over) resolve();
   }
 
   // Control and inspection.
@@ -668,6 +715,17 @@ export class EventProcessor<P extends KubernetesObject>
     return { failing, exhausted, oldest };
   }
 
+  /**
+   * Keys of the objects that have something left to do: they wait, run, fail, or
+   * have asked for a later run.
+   */
+  *busyKeys(): Generator<string, void, undefined> {
+    for (const key of this.#queue.busyKeys()) yield key;
+    for (const [key, { state }] of this.#queue.values()) {
+      if (state.failures > 0) yield key;
+    }
+  }
+
   /** State of an object between its runs. */
   stateOf(key: string): RunState {
     return this.#queue.valueOf(key)?.state ?? FRESH;
@@ -684,6 +742,7 @@ export class EventProcessor<P extends KubernetesObject>
     active?.reset();
     this.#pausedDeletions.delete(key);
     this.#queue.remove(key, place);
+    this.#checkWaiters();
   }
 
   /**
@@ -709,6 +768,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#paused = false;
     this.#pausedDeletions.clear();
     this.#pump();
+    this.#checkWaiters();
   }
 
   /** Prevents further runs. */
@@ -722,6 +782,20 @@ export class EventProcessor<P extends KubernetesObject>
   /** Aborts all runs. */
   abortAll(cause: AbortCause): void {
     for (const run of this.runs) run.abort(cause);
+  }
+
+  /** Waits until each primary has had a run since the start. */
+  async whenAllRan(firstRuns: FirstRuns): Promise<void> {
+    const { primaries, settings } = this.#deps;
+    await this.#until(() => this.#hasResumed);
+    const left = firstRuns.missing(primaries.keys())
+      .filter((key) => this.#owns(key));
+    if (!settings.runsAtStart) left.forEach((key) => this.request(key));
+    await this.#until(() =>
+      firstRuns.missing(left).every((key) =>
+        !this.#isKnown(key) || this.stateOf(key).leaving
+      )
+    );
   }
 
   /** Waits until no run is in progress. */

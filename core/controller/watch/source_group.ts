@@ -25,10 +25,14 @@ import { deadline, type Timer } from "../../clock.ts";
 import { pauseAfter } from "../../pace.ts";
 
 /** Dependencies of event sources: the constant members of their context. */
-export type SourceDeps<P extends KubernetesObject> = Omit<
-  SourceContext<P>,
-  "get" | "list" | "trigger" | "retryFailed" | "namespaces"
->;
+export interface SourceDeps<P extends KubernetesObject> extends
+  Omit<
+    SourceContext<P>,
+    "get" | "list" | "trigger" | "retryFailed" | "namespaces"
+  > {
+  /** Key of the only primary, which every event is one of; undefined if there are others. */
+  readonly soleKey?: string | undefined;
+}
 
 /** Handler of the triggers of event sources. */
 export interface TriggerHandler {
@@ -40,6 +44,17 @@ export interface TriggerHandler {
   onTrigger(key: string, source: string, event: SourceEvent): boolean;
   /** Repeats the failed runs of one or all primaries: a source works again. */
   retryFailed(key?: string): void;
+}
+
+/** Source that can begin with a snapshot. */
+export interface ResumableSource {
+  /**
+   * Whether it has heard of every change since its snapshot, in which a primary had
+   * nothing to do.
+   */
+  wasIdle(key: string): boolean;
+  /** Notes in its snapshot which primaries wait for a run. */
+  notePending(keys: () => Iterable<string>): void;
 }
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
@@ -251,6 +266,23 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
+  /**
+   * Whether no source can have anything to do for a primary since the snapshots: all
+   * began with one.
+   */
+  wasIdle(key: string): boolean {
+    return this.#sources.every((source) =>
+      (source as Partial<ResumableSource>).wasIdle?.(key) === true
+    );
+  }
+
+  /** Notes in the snapshots of the sources which primaries wait for a run. */
+  notePending(keys: () => Iterable<string>): void {
+    for (const source of this.#sources) {
+      (source as Partial<ResumableSource>).notePending?.(keys);
+    }
+  }
+
   /** Delivers an event to sources that follow primaries; exceptions are logged. */
   primaryEvent(event: PrimaryEvent<P>): void {
     for (const source of this.#started.keys()) {
@@ -424,11 +456,12 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   async #begin(source: EventSource<P>): Promise<void> {
-    const { log, primaryKind } = this.#deps;
+    const { soleKey, ...common } = this.#deps;
+    const { log, primaryKind } = common;
     const namespaces = this.#namespaces;
     let isMisled = false;
     await source.start({
-      ...this.#deps,
+      ...common,
       namespaces,
       get: async (kind, key) => {
         await this.#othersOf(kind, source);
@@ -439,7 +472,7 @@ export class SourceGroup<P extends KubernetesObject> {
         return await this.readList(kind, namespace);
       },
       trigger: (key, event = NO_DETAIL) => {
-        const text = typeof key === "string" ? key : keyText(key);
+        const text = soleKey ?? (typeof key === "string" ? key : keyText(key));
         const error = whyNoKeyOf(primaryKind, text);
         if (error !== undefined) {
           const fields = { source: source.name, error };
@@ -453,7 +486,8 @@ export class SourceGroup<P extends KubernetesObject> {
           this.#handler?.onTrigger(text, source.name, event) === true;
       },
       retryFailed: (key) => {
-        if (this.#started.has(source)) this.#handler?.retryFailed(key);
+        if (!this.#started.has(source)) return;
+        this.#handler?.retryFailed(key && (soleKey ?? key));
       },
     });
     // A change during the start may have found nothing to change.

@@ -20,6 +20,7 @@ import {
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import {
   type CacheEvent,
+  CurrentEvent,
   keyOfHeader,
 } from "../../cache/informer/cache_event.ts";
 import {
@@ -220,6 +221,9 @@ export function watch<P extends KubernetesObject, S extends KubernetesObject>(
   return new WatchingSource(kind, options);
 }
 
+/** Mark of an event of an object that is as it was in a snapshot. */
+const RESTORED = { isRestored: true };
+
 /** State of a started source. */
 interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly context: SourceContext<P>;
@@ -248,6 +252,8 @@ export class WatchingSource<
   readonly #references: ReferenceIndex = new ReferenceIndex();
   /** Primaries with an event while the start reads all of them. */
   #heard: Set<string> | undefined;
+  /** Primary that each change triggers; undefined if the mappers say which. */
+  #sole: string | undefined;
   /** Mapping of the previous states; only for a bounded cache. */
   #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
@@ -332,6 +338,15 @@ export class WatchingSource<
     return this;
   }
 
+  /** Sets the only primary, which each change triggers, before the start. */
+  usedBy(primary: string): WatchingSource<P, S> {
+    if (this.#sole !== undefined || this.#role !== undefined) {
+      return new WatchingSource(this.kind, this.#given).usedBy(primary);
+    }
+    this.#sole = primary;
+    return this;
+  }
+
   /**
    * Takes over the selection of another source of the kind, before the start, so
    * that both share one informer.
@@ -394,7 +409,10 @@ export class WatchingSource<
       context,
     );
     if (this.#context !== context) return;
-    this.#remembered = bounded ? new RememberedMapping() : undefined;
+    const isMapped = references === undefined && this.#sole === undefined;
+    this.#remembered = bounded && isMapped
+      ? new RememberedMapping()
+      : undefined;
     const { prune = [foreignManagedFields(context)] } = this.#options;
     const lease = context.informers.acquire(this.kind, {
       ...selectionOf(this.#options),
@@ -402,7 +420,7 @@ export class WatchingSource<
       prune,
     });
     const { informer } = lease;
-    if (references === undefined) {
+    if (isMapped) {
       for (const [number, { index }] of this.#mappers.entries()) {
         informer.addIndex(indexName(number), index);
       }
@@ -515,6 +533,19 @@ export class WatchingSource<
       : belonging(indexed.map((value) => informer.byIndex(...value)));
   }
 
+  /** See `ResumableSource`. */
+  wasIdle(key: string): boolean {
+    const { informer, registration, context } = this.#watching ?? {};
+    return informer?.isResumed(registration as HandlerRegistration<S>) ===
+        true && informer.wasIdle(context?.controller ?? "", key);
+  }
+
+  /** See `ResumableSource`. */
+  notePending(keys: () => Iterable<string>): void {
+    const { informer, context } = this.#watching ?? {};
+    if (context) informer?.notePending(context.controller, keys);
+  }
+
   onGone(listener: (key: string | undefined) => void): void {
     this.#onGone.push(listener);
   }
@@ -558,14 +589,19 @@ export class WatchingSource<
       () => this.#primaries(new MappedEvent(event, "object"), context),
     );
     if (!this.#accepts(event, context)) return;
-    const primaries = this.#options.references === undefined
-      ? followed ?? this.#affected(event, context)
-      : this.#references.primariesOf(event.key);
     const cause = {
       kind: this.kind.kind,
       object: keyOfHeader(event.header),
       initial: event.initial,
+      ...(event instanceof CurrentEvent && event.snapshot && RESTORED),
     };
+    if (this.#sole !== undefined) {
+      context.trigger(this.#sole, cause);
+      return;
+    }
+    const primaries = this.#options.references === undefined
+      ? followed ?? this.#affected(event, context)
+      : this.#references.primariesOf(event.key);
     for (const primary of primaries) context.trigger(primary, cause);
     if (event.header.isPartial && event.type !== "deleted") {
       // Only its key is cached: the object is read, and then mapped.

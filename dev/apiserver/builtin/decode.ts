@@ -1,6 +1,7 @@
-import { Quantity } from "@coracle/operator/client";
+import type { Quantity } from "@coracle/operator/client";
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
 import type { Schema } from "../merge/schema.ts";
+import { parseQuantity } from "../validation/quantity_text.ts";
 import { goJsonType } from "../validation/go_value.ts";
 import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
 import { isFloat, isInteger, isNumber, takeFloats } from "../exact_json.ts";
@@ -284,16 +285,11 @@ function decodeQuantity(value: unknown): Quantity {
     : isNumber(value)
     ? String(value)
     : value;
-  if (typeof text === "string") {
-    try {
-      return Quantity.parse(text.trim());
-    } catch {
-      // Reported below with the server's message.
-    }
+  try {
+    return parseQuantity(typeof text === "string" ? text.trim() : "");
+  } catch (error) {
+    throw new DecodeError((error as Error).message);
   }
-  throw new DecodeError(
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-  );
 }
 
 function decodeMoment(

@@ -246,6 +246,15 @@ test("updateManagedFields removes all owners of an object whose schema changed",
   assert.equal(next.metadata.managedFields, undefined);
 });
 
+test("applyManaged refuses an object without owners that does not fit its schema", () => {
+  const live = update(undefined, "creator", { spec: { n: "1" } });
+  assert.equal(live.metadata.managedFields, undefined);
+  assert.throws(() => apply(live, "one", { n: "2" }), {
+    message:
+      "failed to create manager for existing fields: failed to convert new object (/a; example.com/v1, Kind=Widget) to smd typed: .spec.n: expected numeric (int or float), got string",
+  });
+});
+
 test("updateManagedFields keeps the owners of a set with repeated items", () => {
   const live = update(undefined, "creator", { spec: { tags: ["a", "a"] } });
   const next = update(live, "other", { spec: { n: 1, tags: ["a", "a"] } });
