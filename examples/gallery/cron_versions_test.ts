@@ -1,8 +1,4 @@
-import {
-  type DefinedKind,
-  type OperatorOptions,
-  untyped,
-} from "@coracle/operator";
+import { type OperatorOptions, untyped } from "@coracle/operator";
 import { VirtualClock, withTestCluster } from "@coracle/dev";
 import { Job } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
