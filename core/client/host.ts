@@ -14,6 +14,12 @@ export interface OperatorHandle {
     readonly name: string;
     /** Kind of the primaries of the controller. */
     readonly kind: Kind;
+    /** Whether the controller is that of a job, which has no primaries. */
+    readonly isJob?: boolean | undefined;
+    /** Kind and namespace of the object that keeps the state of a job. */
+    readonly stateKind?:
+      | { readonly kind: Kind; readonly namespace?: string | undefined }
+      | undefined;
     /** Kinds of the secondary resources, from the event sources. */
     readonly secondaryKinds: readonly Kind[];
     /** Kinds that the controller only watches. */

@@ -111,7 +111,9 @@ export interface ControllerOptions<
   readonly generationAware?: boolean | undefined;
   /**
    * Annotations that request a run: an update that sets one of them to a new
-   * value triggers a run, even if the generation does not change.
+   * value triggers a run, even if the generation does not change. The removal of
+   * one triggers none: where it counts, set `generationAware: false`, and decide
+   * by `filters.update`.
    *
    * @default {[]}
    */

@@ -54,6 +54,7 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_primaries` | `controller` |
  * | `coracle_controller_ready`, `coracle_controller_active`, `coracle_controller_healthy` | `controller` |
  * | `coracle_controller_start_seconds` | `controller` |
+ * | `coracle_job_last_success_timestamp_seconds`, `coracle_job_next_run_timestamp_seconds` | `controller` |
  * | `coracle_lease_held`, `coracle_lease_failing_seconds` | `lease` |
  * | `coracle_log_lines_lost` | |
  * | `coracle_informer_events_total` | `kind`, `type` |

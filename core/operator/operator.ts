@@ -26,23 +26,32 @@ import {
   type AdmissionOptions,
   policyAdmission,
 } from "../admission/admission_options.ts";
-import type { WebhookHealth } from "../admission/webhooks.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
+import { checkOption, checkOptions } from "../api/options.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
-import {
-  Controller,
-  type ControllerDeps,
-  type ControllerHealth,
-  type ObjectHistory,
-} from "../controller/controller.ts";
+import { Controller, type ControllerDeps } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
-import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
-import type { Namespaces } from "../controller/namespaces.ts";
+import {
+  JobController,
+  type JobRun,
+} from "../controller/job/job_controller.ts";
+import {
+  JOB_KIND,
+  type JobOptions,
+  jobSettings,
+} from "../controller/job/job_options.ts";
+import type { ObjectHistory } from "../controller/object_history.ts";
+import {
+  TaskController,
+  type TaskOptions,
+  taskOptions,
+  type TaskRun,
+} from "../controller/task/task_controller.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
@@ -54,7 +63,8 @@ import {
   startAll,
   startController,
 } from "./controller_start.ts";
-import { Coordination, type LeaseHealth } from "./coordination.ts";
+import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
+import { Coordination } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import { OperatorAdmission } from "./operator_admission.ts";
@@ -70,94 +80,13 @@ import {
   operatorSettings,
   type StartErrorPolicy,
 } from "./operator_options.ts";
-import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
+import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
+import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
+import { singleRun } from "./single_run.ts";
 import { StorageMigrations } from "./storage_migrations.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
-
-/** Health of an operator. */
-export interface OperatorHealth {
-  /** Whether the operator was started and not stopped. */
-  readonly started: boolean;
-  /**
-   * Whether the caches of all controllers are synced, and the Lease of this
-   * replica could be read or renewed within the last lease duration.
-   */
-  readonly ready: boolean;
-  /** Whether all informers and event sources, and the Lease, are healthy. */
-  readonly healthy: boolean;
-  /**
-   * Whether this replica runs the controllers. With leader election, whether it
-   * is the leader; with sharding, whether it is a member of its group. True until
-   * the runs have ended during a stop.
-   */
-  readonly leading: boolean;
-  /** Identity of the leader that was observed last, with leader election. */
-  readonly leader: string | undefined;
-  /** Health of the Lease; undefined without leader election and sharding. */
-  readonly lease: LeaseHealth | undefined;
-  /** Health of the webhooks; undefined without `admit` and `admission`. */
-  readonly webhooks: WebhookHealth | undefined;
-  /** Whether the process is close to its memory limit, if that is known. */
-  readonly memoryIsShort: boolean;
-  /** Health of each controller. */
-  readonly controllers: readonly ControllerHealth[];
-}
-
-/**
- * Handle of a registered controller.
- *
- * @typeParam P The type of its primaries.
- */
-export interface ControllerHandle<
-  P extends KubernetesObject = KubernetesObject,
-> {
-  /** Name of the controller, unique within the operator. */
-  readonly name: string;
-  /** Kind of the primaries. */
-  readonly kind: Kind<P>;
-  /** Cache of the primaries; reading it before the controller is started throws. */
-  readonly primaries: PrimaryCache<P>;
-  /** Changes the watched namespaces; resolves when their caches are synced. */
-  changeNamespaces(namespaces: Namespaces): Promise<void>;
-  /**
-   * Triggers a run of a primary, like a change of the primary.
-   *
-   * @throws {TypeError} If no primary can have the key.
-   */
-  trigger(key: ObjectKey | string): void;
-  /** Adds an event source; resolves when it has synced. */
-  addSource(source: EventSource<P>): Promise<EventSource<P>>;
-  /** Removes an event source and stops it. */
-  removeSource(name: string): Promise<void>;
-  /** Returns the health of the controller. */
-  health(): ControllerHealth;
-}
-
-/** Health with counts and names only, without texts of errors. */
-function withoutTexts(
-  { lease, webhooks, controllers, ...others }: OperatorHealth,
-): OperatorHealth {
-  return {
-    ...others,
-    lease: lease && { ...lease, error: undefined },
-    webhooks: webhooks && { ...webhooks, error: undefined },
-    controllers: controllers.map(({ informers, sources, ...counts }) => ({
-      ...counts,
-      informers: informers.map((informer) => ({
-        ...informer,
-        watches: informer.watches.map((watch) => ({
-          ...watch,
-          lastError: undefined,
-        })),
-      })),
-      sources: new Map(
-        Array.from(sources, ([name, { status }]) => [name, { status }]),
-      ),
-    })),
-  };
-}
 
 type State = "stopped" | "starting" | "started" | "stopping";
 
@@ -193,6 +122,8 @@ export class Operator {
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  /** Whether each object runs once. */
+  #isOnce = false;
   /** Whether the operator stops because it could not start. */
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
@@ -293,11 +224,7 @@ export class Operator {
       reconciler,
       configuredController(kind, options, config),
     );
-    if (this.#controllers.has(controller.name)) {
-      throw new TypeError(
-        `Cannot register a controller: the name is taken, so set another one with { name }: received "${controller.name}"`,
-      );
-    }
+    this.#checkName(controller.name);
     const needing = options.install &&
         !controller.watchedKinds.some(isDefinedKind)
       ? "install"
@@ -327,6 +254,102 @@ export class Operator {
         controller.name,
       );
     }
+    this.#add(controller);
+    return controller;
+  }
+
+  /**
+   * Registers a job: work without a primary, such as a schedule or the sync of a
+   * whole kind. It has one run at a time, which does all that there is to do:
+   * changes during a run, and missed times, cause one more run.
+   *
+   * @param name The name of the job, unique among the controllers of the operator.
+   * @param options What causes a run; without anything the job runs at the start.
+   * @param run The function; an error fails the run, which is retried.
+   * @throws {TypeError} If the name is taken or not valid.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   *
+   * @example Count the Jobs each night
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   * import { Job } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator();
+   * operator.job("count", { cron: "0 3 * * *" }, async (ctx) => {
+   *   ctx.log.info("Counted", { jobs: (await ctx.list(Job)).length });
+   * });
+   * ```
+   */
+  job(name: string, options: JobOptions, run: JobRun): JobHandle {
+    const { job, controller: given } = jobSettings(name, options);
+    checkOption(run, "function", { name: "run", subject: `job "${name}"` });
+    this.#checkName(name);
+    const { config } = this.#settings;
+    const controller = new JobController(
+      job,
+      configuredController(JOB_KIND, given, config),
+      run,
+    );
+    this.#add(controller);
+    return {
+      name,
+      trigger: () => controller.trigger(name),
+      health: () => controller.health(),
+    };
+  }
+
+  /**
+   * Registers tasks: a long function for each object of a kind, such as one that
+   * follows a stream, with `ctx.signal` for its end. The task of an object begins
+   * when it appears, and ends when it is deleted, changes as `when` says, or this
+   * replica no longer leads. One that throws is started again after a pause. A stop of
+   * the operator ends all, and waits for them within its grace period.
+   *
+   * @param kind The kind of the objects.
+   * @param options Which objects have a task, and when it is started again.
+   * @param run The task.
+   * @throws {TypeError} If the name is taken.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   *
+   * @example Follow the log of each Pod with a label
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   * import { Pod } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator();
+   * operator.task(Pod, {
+   *   labelSelector: "logs=collected",
+   *   when: (pod) => pod.status?.phase === "Running",
+   * }, async (pod, { client, log, signal }) => {
+   *   const lines = client.logs(pod.metadata, { follow: true, signal });
+   *   for await (const line of lines) log.info(line);
+   * });
+   * ```
+   */
+  task<P extends KubernetesObject>(
+    kind: Kind<P>,
+    options: TaskOptions<P>,
+    run: TaskRun<P>,
+  ): ControllerHandle<P> {
+    const given = taskOptions(kind, options, run);
+    const configured = configuredController(kind, given, this.#settings.config);
+    const controller = new TaskController(kind, run, configured, options.when);
+    this.#checkName(controller.name);
+    this.#add(controller);
+    return controller;
+  }
+
+  #checkName(name: string): void {
+    if (!this.#controllers.has(name)) return;
+    throw new TypeError(
+      `Cannot register a controller: the name is taken, so set another one with { name }: received "${name}"`,
+    );
+  }
+
+  /** Adds a controller, and starts it if the operator is started. */
+  #add(controller: ManagedController): void {
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;
@@ -339,7 +362,6 @@ export class Operator {
         })
       );
     }
-    return controller;
   }
 
   /**
@@ -475,9 +497,19 @@ export class Operator {
    * Starts the operator and runs it until the process receives SIGTERM or SIGINT,
    * or {@linkcode Operator.stop} is called; then stops it gracefully. A second
    * signal ends the grace period.
+   *
+   * @param options With `once`, the operator stops when each object and each job
+   * has had a run, for a CronJob of a cluster: a run that fails is not repeated,
+   * and later events, reschedules and schedules have no run.
+   * @throws {Error} If the operator cannot start, or with `once` if a run failed,
+   * so that a program that awaits the promise ends with code 1.
    */
-  async run(): Promise<void> {
+  async run(
+    options: { readonly once?: boolean | undefined } = {},
+  ): Promise<void> {
+    checkOptions(options, { once: "boolean?" }, "operator.run()");
     if (host().operators?.runs === false) return;
+    this.#isOnce = options.once === true;
     const removeListener = onStopSignal((signal, count) => {
       this.#settings.logger.info("Stopping", { because: signal });
       if (count > 1) this.#hurry.abort();
@@ -491,12 +523,18 @@ export class Operator {
       const started = this.start().catch((error: unknown) => {
         // A stop during the start is an end like any other.
         if (error !== this.#ending.signal.reason) throw error;
-      }).then(() => stopped);
+      }).then(() =>
+        this.#isOnce && this.#state === "started"
+          ? Promise.race([singleRun([...this.#controllers.values()]), stopped])
+          : stopped
+      );
       // The end of a simulation must not leave this promise pending.
       await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
       removeLog();
+      if (this.#isOnce) await this.stop();
+      this.#isOnce = false;
     }
   }
 
@@ -592,7 +630,7 @@ export class Operator {
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && host().servesProbes;
-    if (isServed) await this.#serveProbes(probes);
+    if (isServed) await serveProbes(this.#probes, probes, logger);
     const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(
@@ -624,36 +662,24 @@ export class Operator {
     this.#migrations.begin(client, this.#ending.signal);
   }
 
-  async #serveProbes(settings: ProbeSettings): Promise<void> {
-    try {
-      await this.#probes.start(settings);
-    } catch (error) {
-      // In development another program may have the port.
-      const { code } = Object((error as Error).cause);
-      if (host().operators === undefined || code !== "EADDRINUSE") throw error;
-      await this.#probes.start({ ...settings, port: 0 });
-      this.#settings.logger.warn(
-        "The port of the probes is in use: they are served on another",
-        { inUse: settings.port, url: `http://127.0.0.1:${this.#probes.port}` },
-      );
-    }
-  }
-
   async #startController(
     controller: ManagedController,
     deps: ControllerDeps,
     signal: AbortSignal,
-    startErrors: StartErrorPolicy = this.#settings.startErrors,
+    startErrors: StartErrorPolicy = this.#isOnce
+      ? "fail"
+      : this.#settings.startErrors,
   ): Promise<void> {
     signal.throwIfAborted();
     // Every member of a shard group runs the objects that it owns at the time.
-    if (this.#settings.sharding || this.#coordination?.isLeading) {
-      controller.startLeading();
-    }
+    const { leaderOnly } = controller;
+    if (
+      !leaderOnly || this.#settings.sharding || this.#coordination?.isLeading
+    ) controller.startLeading();
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps,
+      deps: leaderOnly ? deps : this.#unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
       conversion: this.#admission.conversion,
@@ -730,8 +756,7 @@ export class Operator {
   /** Returns the dependencies that all controllers share; created once. */
   async #connect(): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
-    const { clock, logger, metrics, random, reconnect, cache, tracer } =
-      this.#settings;
+    const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
@@ -739,15 +764,14 @@ export class Operator {
       ...this.#settings,
       client: base,
       log: logger,
-      controllers: () => this.#controllers.values(),
+      controllers: () =>
+        [...this.#controllers.values()].filter(({ leaderOnly }) => leaderOnly),
       onLeading: () => this.#migrate(),
     });
     const { client, shard } = coordination;
     this.#deps = {
       ...this.#settings,
-      client: tracer === undefined
-        ? client
-        : client.with([traceRequests(tracer)]),
+      client: this.#traced(client),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
@@ -767,7 +791,24 @@ export class Operator {
       instance: host().hostname(),
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
+      isOnce: this.#isOnce,
     };
     return this.#deps;
+  }
+
+  #traced(client: Client): Client {
+    const { tracer } = this.#settings;
+    return tracer === undefined ? client : client.with([traceRequests(tracer)]);
+  }
+
+  /** Dependencies of what runs on each replica, whether it leads or not. */
+  #unfenced(deps: ControllerDeps): ControllerDeps {
+    return {
+      ...deps,
+      client: this.#traced(this.#client as Client),
+      shard: undefined,
+      mayRun: () => true,
+      isLeading: () => true,
+    };
   }
 }

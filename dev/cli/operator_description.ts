@@ -27,12 +27,16 @@ function plainController(
   controller: Controller,
   builtIn: readonly ResolvedKind[],
 ): Controller {
-  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
+    controller;
+  const { settings } = controller;
   const { install, migrateStorage, namespaces, usesFinalizer } = settings;
   const plain = (given: Kind) => plainKind(given, builtIn);
   return {
     name,
     kind: plain(kind),
+    isJob,
+    stateKind: stateKind && { ...stateKind, kind: plain(stateKind.kind) },
     secondaryKinds: secondaryKinds.map(plain),
     readOnlyKinds: readOnlyKinds.map(plain),
     settings: {

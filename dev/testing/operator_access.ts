@@ -62,14 +62,24 @@ export function operatorAccess(
   const { controllers, settings } = operator;
   const placesOf = (namespaces: OperatorHandle["settings"]["namespaces"]) =>
     namespaces === "current" ? [namespace] : namespaces;
-  const access: KindAccess[] = controllers.flatMap((controller) => {
+  const access: KindAccess[] = [];
+  const ofControllers = controllers.flatMap((controller) => {
     // A cluster-scoped object may have secondaries in any namespace.
-    const namespaces = controller.kind.scope === "Cluster"
+    const namespaces = controller.kind.scope === "Cluster" && !controller.isJob
       ? "all"
       : placesOf(controller.settings.namespaces ?? settings.namespaces);
+    const { stateKind: state } = controller;
+    if (state !== undefined) {
+      access.push({
+        kind: state.kind,
+        verbs: ["get", "create", "patch"],
+        namespaces: [state.namespace ?? namespace],
+      });
+    }
     return controllerAccess(controller, options)
       .map((one) => ({ namespaces, ...one }));
   });
+  access.push(...ofControllers);
   for (const use of ["leaderElection", "sharding"] as const) {
     const lease = settings[use];
     if (lease === undefined) continue;
@@ -148,16 +158,19 @@ function controllerAccess(
   controller: OperatorHandle["controllers"][number],
   { managed = [], writesOthers = false }: AccessOptions,
 ): readonly KindAccess[] {
-  const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { kind, isJob = false, secondaryKinds, readOnlyKinds, settings } =
+    controller;
   const written = [...secondaryKinds, ...managed];
-  const isOwn = !isBuiltIn(kind);
+  const isOwn = !isJob && !isBuiltIn(kind);
   const change = isOwn ? CHANGE : settings.usesFinalizer ? PATCH : [];
-  const access: KindAccess[] = [{ kind, verbs: [...WATCH, ...change] }];
+  const access: KindAccess[] = isJob
+    ? []
+    : [{ kind, verbs: [...WATCH, ...change] }];
   if (isOwn && (settings.hasStatus ?? hasStatus(kind))) {
     access.push({ kind, subresource: "status", verbs: ["get", ...CHANGE] });
   }
   // Owner references that block deletion need this right on the owner.
-  if (written.length > 0 || writesOthers) {
+  if (!isJob && (written.length > 0 || writesOthers)) {
     access.push({ kind, subresource: "finalizers", verbs: ["update"] });
   }
   if (settings.install) {

@@ -724,6 +724,7 @@ const TURNS: Readonly<Record<string, number>> = {
   conflict: 2,
   lost: 2,
   call: 2,
+  down: 2,
   refuse: 2,
 };
 

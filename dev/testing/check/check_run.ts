@@ -22,6 +22,7 @@ import {
   type ForeignChange,
   type Perturbation,
   RETRY_MS,
+  type WorldPlan,
   worldPlan,
 } from "./plan.ts";
 import {
@@ -32,6 +33,7 @@ import {
   type TraceEntry,
   writesOf,
 } from "./run_record.ts";
+import { restingKey } from "./resting_state.ts";
 import { clusterState } from "./state.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
 import type {
@@ -57,6 +59,11 @@ export interface RunSetup
   readonly endpoints?: boolean | undefined;
   /** Duration of the idle time at the end of the run, in milliseconds. */
   readonly idle?: number | undefined;
+  /**
+   * Whether a state at rest after a step is known to lead to no finding: there the
+   * run ends.
+   */
+  readonly isKnown?: ((step: number, state: string) => boolean) | undefined;
   /** Explorer that chooses the order of event deliveries and writes. */
   readonly explorer?: Explorer | undefined;
 }
@@ -65,6 +72,9 @@ export interface RunSetup
 const SETTLE_MS = 6 * 3_600_000;
 /** Time without a write after which an operator is at rest, in milliseconds. */
 const STILL_MS = 5 * 60_000;
+
+/** Time of a step in which the operator is killed and stays down, in milliseconds. */
+const AWAY_MS = 60_000;
 
 /** Maximum number of requests, deliveries and timers in a run. */
 const MAX_ACTIONS = 20_000;
@@ -102,6 +112,7 @@ export async function runScenario(
   });
   begun.world = world;
   const steps: SettledStep[] = [];
+  const resting: string[] = [];
   const bounds: number[] = [];
   let acted = 0;
   // More are reported as too many, whatever follows.
@@ -117,11 +128,14 @@ export async function runScenario(
         if (jump.step === at) world.jump(jump.ms);
       }
       const started = world.now;
-      await play(world, step);
+      const isAway = plan.away.has(at);
+      await play(world, step, plan.cascades.has(at) ? "Foreground" : undefined);
       let quiet = step.settle === false ||
-        await settled(world, violations, { at, writes });
-      const hits = world.hits.reduce((sum, one) => sum + one, 0);
-      const isActive = hits > acted || plan.waits.has(at);
+        await (isAway
+          ? world.advance(AWAY_MS).then(() => true)
+          : settled(world, violations, { at, writes }));
+      const hits = hitsOf(world);
+      const isActive = !isAway && hits > acted || plan.waits.has(at);
       if (quiet && isActive && step.settle !== false) {
         // A refused operator is at rest between its retries. One that was refused
         // without a rest has waited, and what is due must not depend on that.
@@ -141,14 +155,23 @@ export async function runScenario(
         quiet = await settled(world, violations, { at, writes }) && quiet;
       }
       if (step.settle !== false) explorer?.rest();
+      const objects = objectsOf(world);
       steps.push({
         text: stepText(step),
         quiet,
-        objects: objectsOf(world),
+        objects,
         revision: world.revision,
         writes: world.writes,
       });
       if (!quiet) break;
+      const isKept = step.settle !== false && !isAway &&
+        explorer === undefined &&
+        world.isUndisturbed && isOver(plan, at);
+      const state = isKept
+        ? restingKey(world.trace, objects, world.incarnation)
+        : "";
+      resting.push(state);
+      if (isKept && setup.isKnown?.(at, state)) break;
     }
     explorer?.end();
     bounds.push(world.trace.length);
@@ -163,6 +186,7 @@ export async function runScenario(
     return {
       steps,
       trace,
+      resting,
       before: given,
       idle: {
         duration: idle,
@@ -190,6 +214,16 @@ export async function runScenario(
   }
 }
 
+/** Whether a plan has no further part after a step of the workload. */
+function isOver(
+  { foreign, jumps, waits, cascades, upgradeAfter = -1 }: WorldPlan,
+  at: number,
+): boolean {
+  const steps = [...waits, ...cascades, ...foreign.map(({ step }) => step)];
+  return jumps.length === 0 && upgradeAfter <= at &&
+    steps.every((step) => step <= at);
+}
+
 /** Waits until the operator is at rest, and then checks the invariants. */
 async function settled(
   world: World,
@@ -207,8 +241,16 @@ function objectsOf(world: World): readonly JsonObject[] {
   return Object.values(world.snapshot()) as unknown as readonly JsonObject[];
 }
 
+function hitsOf({ hits }: World): number {
+  return hits.reduce((sum, one) => sum + one, 0);
+}
+
 /** Performs a step of the workload, and ignores a refusal by the server. */
-async function play(world: World, step: CheckStep): Promise<void> {
+async function play(
+  world: World,
+  step: CheckStep,
+  policy: "Foreground" | undefined,
+): Promise<void> {
   if ("wait" in step) {
     await world.advance(milliseconds(step.wait, "wait"));
     return;
@@ -217,7 +259,7 @@ async function play(world: World, step: CheckStep): Promise<void> {
     ? world.apply(step.apply as unknown as UntypedObject)
     : "patch" in step
     ? world.patch(step.patch as unknown as UntypedObject)
-    : world.delete(referenceOf(step.delete));
+    : world.delete(referenceOf(step.delete), policy);
   await work.catch((error: unknown) => {
     if (!ApiError.is(error)) throw error;
   });

@@ -31,10 +31,12 @@ export const PLAN_KINDS = {
   conflict: "an update conflicts, twice",
   lost: "the answer of a write is lost",
   call: "a request outside of the cluster is disturbed",
+  down: "the operator is killed at a write, and is down during the next step",
   leader: "leadership is lost at a write",
   webhook: "the operator's webhooks are away or late for a minute",
   delete: "someone deletes an owned object",
   edit: "someone changes an owned field",
+  cascade: "an object is deleted after its parts",
   refuse: "a write is refused three times",
   late: "pods become ready late",
   flap: "pods become ready, unready and ready again",
@@ -136,6 +138,13 @@ export function derivePlans(
       add({ do: "lost", write: number }, situation);
     }
     add({ do: "refuse", write: number, times: 3 }, situation);
+    const [own, next] = scenario.steps.slice(step, step + 2);
+    // An object that is going away cannot be created again meanwhile.
+    const isGoing = own !== undefined && "delete" in own;
+    if (next !== undefined && own?.settle !== false && !isGoing) {
+      const follows = `${situation} before ${JSON.stringify(next)}`;
+      add({ do: "down", write: number, step }, follows);
+    }
     if (elects) add({ do: "leader", write: number }, situation);
     for (const how of admits ? WEBHOOK_FAULTS : []) {
       add(
@@ -158,6 +167,7 @@ export function derivePlans(
     ...orderPlans(scenario, events),
     ...cutPlans(scenario, events),
     ...foreignPlans(scenario, run, writes),
+    ...cascadePlans(scenario, run),
   ];
   for (const [one, situation] of others) add(one, situation);
   if (writes.some(({ kind }) => WORKLOADS.test(kind))) {
@@ -387,7 +397,11 @@ function* foreignPlans(
         name: String(name),
       };
       const content = contentOf(object);
-      yield [{ do: "delete", ...address }, `${key} ${content}`];
+      // A part of a changed object may be made in another way than the first.
+      const isChanged = objects.some((one) =>
+        byUser.has(stateKey(one)) && Number(metadataOf(one)["generation"]) > 1
+      );
+      yield [{ do: "delete", ...address }, `${key} ${content} ${isChanged}`];
       const fields = ownFields(own).filter((path) =>
         valueAt(object, path) !== undefined
       );
@@ -399,6 +413,29 @@ function* foreignPlans(
         ];
       }
     }
+  }
+}
+
+/** Deletions of objects that have parts, after which the parts go first. */
+function* cascadePlans(
+  scenario: Scenario,
+  { steps }: RunRecord,
+): Generator<Candidate> {
+  for (const [step, one] of scenario.steps.entries()) {
+    if (!("delete" in one) || step < scenario.known) continue;
+    const objects = steps[step - 1]?.objects ?? [];
+    const target = objects.find((object) =>
+      stateKey(object) === stateKey(one.delete)
+    );
+    const { uid } = metadataOf(target ?? {});
+    const parts = objects.filter((object) => {
+      const { ownerReferences } = metadataOf(object);
+      return uid !== undefined && Array.isArray(ownerReferences) &&
+        ownerReferences.some((owner) => owner.uid === uid);
+    });
+    if (parts.length === 0) continue;
+    const content = parts.map((part) => `${stateKey(part)} ${contentOf(part)}`);
+    yield [{ do: "cascade", step }, content.join()];
   }
 }
 

@@ -36,6 +36,8 @@ export interface OperatorSource {
   /** Kinds to install before the operator starts. */
   readonly kinds: readonly DefinedKind[];
   readonly primaries: readonly Kind[];
+  /** Operators of the first load, which do not run. */
+  readonly operators: readonly Partial<OperatorHandle>[];
   /** Primaries that are neither built in nor among the kinds to install. */
   readonly unserved: readonly Kind[];
   /** Whether the operator elects a leader. */
@@ -84,7 +86,7 @@ export async function operatorSource(
     one.controllers ?? []
   );
   const registered = controllers.flatMap((one) => [
-    one.kind,
+    ...one.isJob ? [] : [one.kind],
     ...one.secondaryKinds,
     ...one.readOnlyKinds,
   ]);
@@ -97,7 +99,9 @@ export async function operatorSource(
   const defined = [...new Set(all)].filter((kind): kind is DefinedKind =>
     isDefinedKind(kind)
   );
-  const primaries = [...new Set(controllers.map((one) => one.kind))];
+  const primaries = [
+    ...new Set(controllers.flatMap((one) => one.isJob ? [] : [one.kind])),
+  ];
   const { builtinDefinitions } = await import(
     "../../apiserver/builtin/builtin_definitions.ts"
   );
@@ -130,6 +134,7 @@ export async function operatorSource(
         .values(),
     ],
     primaries,
+    operators: described.operators,
     unserved: primaries.filter((kind) =>
       unserved.includes(kind) && definitionOf(kind) === undefined
     ),
