@@ -434,8 +434,7 @@ export class Operator {
   /**
    * Lists where each rule for the kinds of the operator is enforced, and why there:
    * by the schemas and the CEL rules of their definitions, by policies, and by
-   * handlers behind webhooks. What has become of a policy is known once the operator
-   * has started.
+   * handlers behind webhooks. What a policy has become is known after the start.
    */
   admission(): readonly AdmissionRule[] {
     return this.#admission.rules();
