@@ -77,6 +77,21 @@ export function admissionReader(
   };
 }
 
+/** Refuses options that need a definition, for kinds that have none. */
+export function checkDefinition(
+  { name, kind, settings, watchedKinds }: ManagedController,
+): void {
+  const needing = settings.install && !watchedKinds.some(isDefinedKind)
+    ? "install"
+    : settings.migrateStorage && !isDefinedKind(kind)
+    ? "migrateStorage"
+    : undefined;
+  if (needing === undefined) return;
+  throw new TypeError(
+    `Cannot register controller "${name}": only a kind of defineKind carries the definition that "${needing}" needs: received ${kind.kind}`,
+  );
+}
+
 /** Refuses a controller that another one of the same kind would work against. */
 export function checkSameKind(
   { name, kind, settings }: ManagedController,

@@ -53,9 +53,9 @@ import {
   type TaskRun,
 } from "../controller/task/task_controller.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
-import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
 import {
+  checkDefinition,
   checkSameKind,
   installCrds,
   logSyncProgress,
@@ -226,17 +226,7 @@ export class Operator {
       configuredController(kind, options, config),
     );
     this.#checkName(controller.name);
-    const needing = options.install &&
-        !controller.watchedKinds.some(isDefinedKind)
-      ? "install"
-      : options.migrateStorage && !isDefinedKind(controller.kind)
-      ? "migrateStorage"
-      : undefined;
-    if (needing !== undefined) {
-      throw new TypeError(
-        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "${needing}" needs: received ${kind.kind}`,
-      );
-    }
+    checkDefinition(controller);
     this.#controllers.forEach((one) => checkSameKind(controller, one));
     const { admission: given } = controller.settings;
     if (given !== undefined) {
@@ -445,22 +435,19 @@ export class Operator {
   /**
    * Lists where each rule for the kinds of the operator is enforced, and why there:
    * by the schemas and the CEL rules of their definitions, by policies, and by
-   * handlers behind webhooks. What has become of a policy is known once the operator
-   * has started.
+   * handlers behind webhooks. What a policy has become is known after the start.
    */
   admission(): readonly AdmissionRule[] {
     return this.#admission.rules();
   }
 
   /**
-   * Deletes the webhook configurations and the policies of the operator from the
-   * cluster, and the Secret with its certificates, before it is uninstalled. Objects
-   * are no longer admitted then.
+   * Deletes webhook configurations, policies and the Secret with the certificates
+   * from the cluster, before the operator is uninstalled: it admits nothing then.
    */
   async removeWebhooks(): Promise<void> {
     await this.#connect();
-    const { signal } = this.#ending;
-    await this.#admission.remove(this.#client as Client, signal);
+    await this.#admission.remove(this.#client as Client, this.#ending.signal);
   }
 
   /**
@@ -657,9 +644,8 @@ export class Operator {
 
   /** Begins the migrations of stored objects, if this replica leads. */
   #migrate(): void {
-    const { client } = this.#deps ?? {};
-    if (this.#state !== "started" || client === undefined) return;
-    if (!this.#coordination?.isLeading) return;
+    const client = this.#coordination?.isLeading && this.#deps?.client;
+    if (!client || this.#state !== "started") return;
     this.#migrations.begin(client, this.#ending.signal);
   }
 
