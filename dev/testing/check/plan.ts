@@ -1,10 +1,8 @@
 import * as z from "zod/mini";
 import { checkInput, shown } from "@coracle/operator/internal";
 import { readChoices } from "./explorer.ts";
-import type {
-  ObjectReference,
-  Perturbation as WorldPerturbation,
-} from "./perturbations.ts";
+import type { ObjectReference } from "./object_reference.ts";
+import type { Perturbation as WorldPerturbation } from "./perturbations.ts";
 
 /** Disturbance of one run, such as a crash or a lost answer; plain data. */
 export interface Perturbation {

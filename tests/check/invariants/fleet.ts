@@ -27,7 +27,7 @@ import {
   Operator,
 } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
-import type { WorldStart } from "../../../dev/testing/check/world.ts";
+import type { WorldStart } from "../../../dev/testing/check/world_options.ts";
 import type { LogFields, Logger } from "../../../core/logger.ts";
 import { Random } from "../../soak/random.ts";
 import { Observer } from "./observer.ts";
