@@ -7,6 +7,8 @@ export function loggedSink(log: string[]): ReflectorSink {
     initApply: ({ name }) => void log.push(`initApply ${name}`),
     initDone: (version) =>
       Promise.resolve(void log.push(`initDone ${version}`)),
+    restored: (version) => void log.push(`restored ${version}`),
+    caughtUp: () => void log.push("caughtUp"),
     apply: ({ name }) => void log.push(`apply ${name}`),
     delete: ({ name }) => void log.push(`delete ${name}`),
     bookmark: (version) => void log.push(`bookmark ${version}`),

@@ -117,6 +117,14 @@ export interface EventFacts {
   readonly slot?: number | undefined;
   /** Whether the event was copied; the cache may have changed since. */
   readonly isDetached?: boolean | undefined;
+  /** Snapshot that the state is from, if it has not changed since. */
+  readonly snapshot?: IdleObjects | undefined;
+}
+
+/** What a snapshot says of the objects that it has. */
+export interface IdleObjects {
+  /** Whether a controller knew the object, and had nothing left to do for it. */
+  wasIdle(controller: string, key: string): boolean;
 }
 
 /**
@@ -229,6 +237,11 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
 
   get initial(): boolean {
     return this.#facts.initial === true;
+  }
+
+  /** Snapshot that the state is from, if it has not changed since. */
+  get snapshot(): IdleObjects | undefined {
+    return this.#facts.snapshot;
   }
 
   get relist(): boolean {

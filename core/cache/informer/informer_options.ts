@@ -6,6 +6,7 @@ import { pruneTree } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { ConcurrencyLimit } from "../../pace.ts";
+import type { SnapshotFolder } from "../snapshot/snapshot_folder.ts";
 import { BUDGET_PARTS, type MemoryBudget } from "../store/memory_budget.ts";
 import {
   RECONNECT_OPTIONS,
@@ -44,6 +45,8 @@ export interface InformerOptions extends InformerSelection {
 export interface PooledInformerOptions extends InformerOptions {
   /** Limit of how many informers relist at the same time; none when left out. */
   readonly relists?: ConcurrencyLimit | undefined;
+  /** Folder with the snapshots of the caches; none when left out. */
+  readonly snapshots?: SnapshotFolder | undefined;
 }
 
 /** Methods that the client of an informer must have. */
@@ -75,6 +78,7 @@ export const SHARED_RULES: OptionRules<InformerPoolOptions> = {
       checkParts(budget, BUDGET_PARTS, `${subject}, budget`),
   },
   relists: "object?",
+  snapshots: "object?",
   logger: "logger?",
   metrics: "metrics?",
   clock: "clock?",

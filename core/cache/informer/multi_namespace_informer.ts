@@ -93,6 +93,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   readonly #indexes: Map<string, IndexDefinition<T>> = new Map();
   readonly #registrations: Set<MultiNamespaceRegistration<T>> = new Set();
   readonly #loops: Set<EventBuffer<T>> = new Set();
+  /** Keys of objects that wait for a run, by controller. */
+  readonly #pending: Map<string, () => Iterable<string>> = new Map();
   #state: "new" | "started" | "stopped" = "new";
   #sync: PromiseWithResolvers<void> = pendingSync();
   #isSyncSettled = false;
@@ -422,6 +424,30 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     this.#indexes.set(name, definition);
   }
 
+  /**
+   * Whether a handler has heard of every change since the snapshot with which the
+   * cache began; false if it began with a list.
+   *
+   * @internal
+   */
+  isResumed(registration: HandlerRegistration<T>): boolean {
+    return registration instanceof MultiNamespaceRegistration &&
+      registration.isResumed;
+  }
+
+  /**
+   * Notes in the snapshots of the cache which objects of a controller wait for a
+   * run, so that they run after a restart.
+   *
+   * @internal
+   */
+  notePending(controller: string, keys: () => Iterable<string>): void {
+    this.#pending.set(controller, keys);
+    for (const { informer } of this.#members.values()) {
+      notePending(informer, controller, keys);
+    }
+  }
+
   /** Removes an index if it exists. */
   removeIndex(name: string): void {
     if (!this.#indexes.delete(name)) return;
@@ -538,6 +564,9 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       lease.informer.store.addIndex(indexPrefix + index, definition);
     }
     this.#members.set(name, member);
+    for (const [controller, keys] of this.#pending) {
+      notePending(lease.informer, controller, keys);
+    }
     const { store } = lease.informer;
     this.#stores.set(store.number, store);
     if (this.#state === "started") lease.informer.start();
@@ -664,6 +693,16 @@ export function checkNamespaces(
       JSON.stringify(namespaces)
     }`,
   );
+}
+
+function notePending<T extends KubernetesObject>(
+  informer: NamespaceInformer<T>,
+  controller: string,
+  keys: () => Iterable<string>,
+): void {
+  informer.snapshot?.addPending(controller, function* () {
+    for (const key of keys()) if (informer.covers(parseKey(key))) yield key;
+  });
 }
 
 function toNames(namespaces: readonly string[] | undefined): string[] {

@@ -53,6 +53,12 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     return this.#sync.promise;
   }
 
+  /** Whether every change since the snapshots was delivered; false without any. */
+  get isResumed(): boolean {
+    const parts = [...this.#parts.values()];
+    return parts.length > 0 && parts.every(({ isResumed }) => isResumed);
+  }
+
   /**
    * Subscribes to a namespace.
    *

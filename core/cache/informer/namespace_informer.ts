@@ -14,6 +14,7 @@ import { wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { type FetchObject, ObjectStore } from "../store/object_store.ts";
+import type { WatchSnapshot } from "../snapshot/watch_snapshot.ts";
 import { MetadataReducer } from "../watch/metadata_reducer.ts";
 import { MAX_LISTED_BYTES, TimeSlice } from "../watch/receive.ts";
 import { RECONNECT_OPTIONS } from "../watch/reconnect.ts";
@@ -39,6 +40,8 @@ export class NamespaceInformer<T extends KubernetesObject> {
   readonly namespace: string | undefined;
   /** Objects of the informer; written by the informer only. */
   readonly store: ObjectStore<T>;
+  /** Snapshot of the store in a file; undefined if it has none. */
+  readonly snapshot: WatchSnapshot | undefined;
   readonly #subscriptions: Subscriptions<T>;
   readonly #writer: StoreWriter<T>;
   readonly #reflector: Reflector;
@@ -96,6 +99,13 @@ export class NamespaceInformer<T extends KubernetesObject> {
       onIndexError: (index, error) =>
         log.error("An index function failed", { index, error }),
     });
+    const { store } = this;
+    const snapshot = this.snapshot = options.snapshots?.of({
+      ...{ kind, namespace, selection: options },
+      store: store as unknown as ObjectStore<KubernetesObject>,
+      version: () => this.#writer.wholeVersion,
+    });
+    store.follower = snapshot;
     const slice = new TimeSlice(clock);
     this.#subscriptions = new Subscriptions(clock);
     this.#writer = new StoreWriter({
@@ -104,6 +114,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       subscriptions: this.#subscriptions,
       slice,
       metrics,
+      snapshot,
       metadataOnly,
       labels: labelSelector === undefined
         ? []
@@ -120,6 +131,8 @@ export class NamespaceInformer<T extends KubernetesObject> {
       namespace,
       metadataOnly,
       sink: this.#writer,
+      restore: snapshot &&
+        ((target, receiving) => snapshot.restore(target, receiving)),
       slice,
       reconnect: resolveOptions(options.reconnect ?? {}, RECONNECT_OPTIONS),
       clock,
@@ -171,6 +184,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       new Error(`Cannot sync ${kindText(this.kind)}: the informer was stopped`),
     );
     await this.#reflector.stop();
+    await this.snapshot?.close();
     this.#metrics.flush();
     this.#metrics.objects(-this.store.size);
   }
@@ -190,6 +204,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
     const subscription = new Subscription(handler, {
       name,
       store: this.store,
+      snapshot: this.snapshot,
       writer: this.#writer,
       onRemove: (removed) => this.#subscriptions.delete(removed),
       onError: this.#onError,

@@ -11,6 +11,7 @@ import { headerOf } from "../../client/response.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
 import type { ObjectStore, StoreChange } from "../store/object_store.ts";
 import { MetadataReducer } from "../watch/metadata_reducer.ts";
+import type { WatchSnapshot } from "../snapshot/watch_snapshot.ts";
 import type { TimeSlice } from "../watch/receive.ts";
 import { type ReflectorSink, VersionMark } from "../watch/reflector.ts";
 import { ConnectionFault } from "../watch/watch_failure.ts";
@@ -40,6 +41,8 @@ export interface StoreWriterDeps<T extends KubernetesObject> {
   /** Limits of the time per event-loop turn, shared with the reflector. */
   readonly slice: TimeSlice;
   readonly metrics: InformerMetrics;
+  /** Snapshot of the store; undefined if it has none. */
+  readonly snapshot?: WatchSnapshot | undefined;
   /** Whether only the metadata is kept. */
   readonly metadataOnly: boolean;
   /** Label selector of the informer, applied to responses of own writes. */
@@ -164,6 +167,26 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     }
   }
 
+  /**
+   * Version up to which the store has all changes; empty while a whole state is
+   * read.
+   */
+  get wholeVersion(): string {
+    return this.#listing ? "" : this.#seen.text;
+  }
+
+  restored(resourceVersion: string): void {
+    this.#seen.text = resourceVersion;
+    this.#listing = false;
+    this.#unlisted.clear();
+  }
+
+  caughtUp(): void {
+    this.#complete = true;
+    this.#sync.resolve();
+    this.#subscriptions.settle();
+  }
+
   async initDone(resourceVersion: string): Promise<void> {
     const isOlder =
       compareResourceVersions(resourceVersion, this.#seen.text) < 0;
@@ -185,10 +208,8 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     }
     this.#listing = this.#restarted = false;
     this.#deleted.text = "";
-    this.#complete = true;
     this.bookmark(resourceVersion);
-    this.#sync.resolve();
-    this.#subscriptions.settle();
+    this.caughtUp();
   }
 
   flush(): void {
@@ -300,7 +321,18 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   #remove(received: ObjectHeader): void {
     const header = this.#reducer?.reduce(received) ?? received;
     const store = this.#store;
-    const slot = this.#pending.size > 0 ? store.slots.find(header) : -1;
+    const { snapshot, selectsFields } = this.#deps;
+    const mayBeOlder = this.#pending.size > 0 || snapshot?.isRestored === true;
+    const slot = mayBeOlder ? store.slots.find(header) : -1;
+    if (
+      slot >= 0 && !this.#listing && !selectsFields &&
+      store.slots.compareVersion(slot, header) > 0
+    ) {
+      // An own write, perhaps of the process before: it has made the next object.
+      this.#isBehindOwnWrite(header);
+      if (store.slots.hasUid(slot, header)) this.#known(header, true);
+      return;
+    }
     if (slot >= 0 && this.#isBehindOwnWrite(header)) {
       // A later own write is in the cache: it created the next object of this
       // name, or made this one match the selectors again. Whether it matches a
@@ -338,6 +370,9 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     facts.relist = this.#listing && this.#complete;
     facts.isRegular = this.#store.isRegular;
     facts.slot = slot;
+    facts.snapshot = facts.initial
+      ? this.#deps.snapshot?.ofRestored(slot)
+      : undefined;
     this.#deliver(this.#event.set(facts));
   }
 

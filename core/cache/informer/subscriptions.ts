@@ -4,6 +4,7 @@ import type { Clock } from "../../clock.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { SlotMap } from "../../slot_map.ts";
 import type { ObjectStore } from "../store/object_store.ts";
+import type { WatchSnapshot } from "../snapshot/watch_snapshot.ts";
 import { TimeSlice } from "../watch/receive.ts";
 import { CurrentEvent, type EventFacts } from "./cache_event.ts";
 import { isExplainedBy, statusExplainedBy } from "./explained_change.ts";
@@ -51,6 +52,8 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
   /** Name of the handler, for logs and metrics. */
   readonly name: string;
   readonly store: ObjectStore<T>;
+  /** Snapshot of the store; undefined if it has none. */
+  readonly snapshot?: WatchSnapshot | undefined;
   /** Writer that stores the responses to own writes. */
   readonly writer: {
     /** Header of the response to a write, in the form that the cache keeps. */
@@ -111,10 +114,13 @@ export class Subscription<T extends KubernetesObject>
   #removed = false;
   #hasSynced = false;
   readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Whether the store had no change since a restore when this was added. */
+  readonly #isEarly: boolean;
 
   constructor(handler: EventHandler<T>, deps: SubscriptionDeps<T>) {
     this.#handler = handler;
     this.#deps = deps;
+    this.#isEarly = !deps.snapshot?.isRestored || deps.snapshot.news === 0;
     this.#nextSlot = deps.store.size === 0 ? Infinity : 0;
     this.#sync.promise.catch(() => {}); // it may not be awaited
   }
@@ -125,6 +131,11 @@ export class Subscription<T extends KubernetesObject>
 
   get synced(): Promise<void> {
     return this.#sync.promise;
+  }
+
+  /** Whether every change since a snapshot was delivered; false without one. */
+  get isResumed(): boolean {
+    return this.#isEarly && this.#deps.snapshot?.isRestored === true;
   }
 
   /**
@@ -221,7 +232,11 @@ export class Subscription<T extends KubernetesObject>
     const header = store.headerAt(slot).copy();
     if (
       this.#delivered.size === 0 || !this.#delivered.has(header.keyText)
-    ) this.#call(this.#event({ type: "added", header, initial: true, slot }));
+    ) {
+      const snapshot = this.#deps.snapshot?.ofRestored(slot);
+      const facts = { type: "added", header, initial: true, slot } as const;
+      this.#call(this.#event({ ...facts, snapshot }));
+    }
     return true;
   }
 

@@ -128,6 +128,14 @@ export interface StoreChange {
   readonly previous: ByteRange | undefined;
 }
 
+/** Follower of the changes of a store, whoever makes them. */
+export interface StoreFollower {
+  /** Called after the object in a slot was stored. */
+  written(slot: number): void;
+  /** Called before an object is removed from its slot. */
+  removed(slot: number): void;
+}
+
 /** Number of stores that were created. */
 let created = 0;
 
@@ -151,6 +159,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   readonly kind: Kind<T>;
   /** Number of the store, different for all stores of a process. */
   readonly number: number = ++created;
+  /** Follower of the changes; undefined if nothing follows them. */
+  follower: StoreFollower | undefined;
 
   readonly #table: ObjectTable = new ObjectTable();
   readonly #tiers: Tiers = new Tiers(this.#table);
@@ -441,6 +451,11 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#table.nextUsed(slot);
   }
 
+  /** Bytes of the object in a used slot; undefined if only its key is stored. */
+  bodyAt(slot: number): ByteRange | undefined {
+    return this.#tiers.read(slot);
+  }
+
   /** Header of the object in a used slot; partial if only its key is stored. */
   headerAt(slot: number): ObjectHeader {
     const body = this.#tiers.read(slot);
@@ -542,8 +557,9 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return { decoded, bytes, compressed, keyOnly, index, total };
   }
 
-  /** Removes all objects and leaves the budget. */
+  /** Removes all objects and leaves the budget; the follower is not told. */
   close(): void {
+    this.follower = undefined;
     for (const slot of this.#table.slots()) this.#remove(slot);
     this.#budget?.leave(this);
   }
@@ -609,10 +625,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#table.setVersion(slot, header);
     this.#decoder.cache.delete(slot);
     if (!this.#indexes.isEmpty) this.#index(slot, header);
+    this.follower?.written(slot);
     this.#charge();
   }
 
   #remove(slot: number): void {
+    this.follower?.removed(slot);
     this.#indexes.remove(slot);
     this.#decoder.cache.delete(slot);
     this.#tiers.remove(slot);

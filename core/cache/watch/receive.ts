@@ -188,7 +188,8 @@ export async function readPage(
   );
 }
 
-function pauseIfDue(
+/** Counts a step of reading; gives a promise if a pause is due. */
+export function pauseIfDue(
   bytes: number,
   receiving: ReceiveDeps,
 ): Promise<void> | undefined {
@@ -212,6 +213,11 @@ async function pause(receiving: ReceiveDeps): Promise<void> {
     await sleep(duration, { clock, signal });
     slice.begin();
   }
+}
+
+/** Waits while the caches exceed their budget, or memory becomes short. */
+export function keepBudget(receiving: ReceiveDeps): Promise<void> | undefined {
+  return receiving.budget?.mustWait() ? makeRoom(receiving) : undefined;
 }
 
 /**

@@ -69,6 +69,14 @@ const BOOKMARK_LIMIT_MS = 180_000;
 const SHORT_WATCH_MS = 5_000;
 /** Number of failed WatchList streams after which only pages are requested. */
 const MAX_STREAM_FAILURES = 3;
+/**
+ * Timeout of a watch that catches up after a restore, in seconds. The server sends
+ * a bookmark two seconds before the end of a watch (kube-apiserver's
+ * `nextBookmarkTime`).
+ */
+const CATCH_UP_SECONDS = 3;
+/** Number of such watches after which the whole state is read instead. */
+const MAX_CATCH_UPS = 3;
 
 /**
  * Receiver of the events of a {@linkcode Reflector}, with the events of kube-rs'
@@ -90,6 +98,13 @@ export interface ReflectorSink {
    * @throws {ConnectionFault} If the state must be read again.
    */
   initDone(resourceVersion: string): Promise<void>;
+  /**
+   * Ends a whole state that was restored, from which a watch resumes. What has
+   * happened since follows, then {@linkcode ReflectorSink.caughtUp}.
+   */
+  restored(resourceVersion: string): void;
+  /** Notes that a watch has delivered what has happened since the restored state. */
+  caughtUp(): void;
   /** Receives the new state of an object that was added or modified. */
   apply(header: ObjectHeader): void;
   /** Receives the last state of a deleted object. */
@@ -114,6 +129,19 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: InformerMetrics;
+  /**
+   * Restores the state of an earlier process, by calls of the target; called once,
+   * before the first state is read.
+   *
+   * @returns Version from which a watch resumes; undefined if the state must be
+   * read, perhaps after parts of another one were restored.
+   */
+  readonly restore?:
+    | ((
+      target: { begin(): void; take(header: ObjectHeader): void },
+      receiving: ReceiveDeps,
+    ) => Promise<string | undefined>)
+    | undefined;
   /** Callback for a kind that has another plural or scope than before. */
   readonly onMoved?: ((kind: ResolvedKind) => void) | undefined;
 }
@@ -172,6 +200,9 @@ export class Reflector {
 
   /** Version up to which all was delivered; empty before the first state. */
   readonly #version: VersionMark = new VersionMark();
+  /** Number of watches that have been opened to catch up; undefined if it has. */
+  #catchUps: number | undefined;
+  #triedRestore = false;
   /** Whether the server lost the known version, so that its newest state is read. */
   #versionGone = false;
   /** Whether the next state is read as a WatchList stream. */
@@ -238,6 +269,7 @@ export class Reflector {
 
   async #attempt(): Promise<void> {
     this.#record.state = "connecting";
+    if (!this.#triedRestore) await this.#restore();
     const target = await this.#target();
     if (this.#state === "init-listed") {
       this.#state = "watching";
@@ -248,12 +280,39 @@ export class Reflector {
     try {
       this.#state = this.#watchList === "yes" ? "initial-watch" : "init-page";
       this.#record.stateBegun();
+      this.#catchUps = undefined;
       this.#deps.sink.init();
       if (this.#state === "initial-watch") await this.#watch(target);
       else await this.#list(target);
     } finally {
       this.#leave();
     }
+  }
+
+  /** Restores the state of an earlier process, if there is one. */
+  async #restore(): Promise<void> {
+    this.#triedRestore = true;
+    const { restore, sink } = this.#deps;
+    if (restore === undefined) return;
+    const version = await restore({
+      begin: () => {
+        this.#record.state = "syncing";
+        sink.init();
+      },
+      take: (header) => sink.initApply(header),
+    }, this.#receiving);
+    if (version === undefined) return;
+    sink.restored(version);
+    this.#version.text = version;
+    this.#state = "init-listed";
+    this.#catchUps = 0;
+  }
+
+  /** Notes that a watch has caught up with the server after a restore. */
+  #caughtUp(): void {
+    this.#catchUps = undefined;
+    this.#deps.sink.caughtUp();
+    this.#record.stateRead();
   }
 
   /** Waits until a relist may begin. */
@@ -294,9 +353,10 @@ export class Reflector {
    */
   async #watch(target: WatchTarget): Promise<void> {
     const { reconnect, random } = this.#deps;
-    const timeoutSeconds = Math.ceil(
-      reconnect.minWatchTimeout * (1 + random()) / 1000,
-    );
+    const usual = Math.ceil(reconnect.minWatchTimeout * (1 + random()) / 1000);
+    const timeoutSeconds = this.#catchUps === undefined
+      ? usual
+      : Math.min(usual, CATCH_UP_SECONDS);
     const request = streamRequest(target, {
       resourceVersion: this.#versionGone ? "" : this.#version.text,
       timeoutSeconds,
@@ -382,6 +442,7 @@ export class Reflector {
     if (this.#state === "watching") {
       this.#advance(header, response);
       this.#deps.sink.bookmark(this.#version.text);
+      if (this.#catchUps !== undefined) this.#caughtUp();
       this.#silence = BOOKMARK_LIMIT_MS;
       response.expectWithin(this.#silence);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
@@ -524,6 +585,12 @@ export class Reflector {
       );
     }
     this.#state = "init-listed";
+    if (this.#catchUps !== undefined) {
+      // Without a bookmark, a watch may have ended within a backlog of events.
+      if (events === 0) this.#caughtUp();
+      else if (++this.#catchUps >= MAX_CATCH_UPS) this.#state = "empty";
+      return;
+    }
     // Protects a server or proxy that ends every watch immediately.
     if (response.age < SHORT_WATCH_MS && !this.#stopped) {
       await this.#pause(
@@ -545,7 +612,9 @@ export class Reflector {
     }
     if (remedy.versionGone) this.#versionGone = true;
     this.#chooseSource(remedy);
-    if (remedy.relist) this.#state = "empty";
+    // A server that does not end a watch in time says too little to catch up.
+    const isHeard = this.#catchUps === undefined || remedy.reason !== "overdue";
+    if (remedy.relist || !isHeard) this.#state = "empty";
     else if (this.#state === "watching") this.#state = "init-listed";
     // A state that was read successfully in between does not justify another
     // immediate retry: a server may refuse every watch that follows it.

@@ -54,6 +54,7 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
+import type { FirstRuns } from "./first_runs.ts";
 import type { SourceGroup } from "../watch/source_group.ts";
 import type { EventHandler } from "../watch/watch_group.ts";
 
@@ -62,14 +63,17 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     ControllerSettings<P>,
     | "allEvents"
     | "concurrency"
+    | "debounce"
     | "defaultFilters"
     | "filters"
     | "generationAware"
+    | "isTask"
     | "limiter"
     | "maxInterval"
     | "pauseAnnotation"
     | "requestAnnotations"
     | "retry"
+    | "runsAtStart"
     | "selection"
     | "throughput"
     | "timeout"
@@ -93,6 +97,8 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly random: () => number;
   readonly observers: readonly RunObserver<P>[];
   readonly log: Logger;
+  /** Record for an operator that runs each object once. */
+  readonly firstRuns?: FirstRuns | undefined;
 }
 
 /** Last known state of a deleted primary, kept until its deletion is reconciled. */
@@ -128,6 +134,9 @@ const LONGEST_SPREAD_MS = 60_000;
  * either restores the lease or ends the runs.
  */
 const LEASE_CHECK_MS = 1_000;
+
+/** Number of quiet times for which events may delay a run. */
+const LONGEST_DEBOUNCE = 10;
 
 /** Minimum duration of a run after which the events of its object are collected. */
 const LONG_RUN_MS = 20;
@@ -216,6 +225,10 @@ export class EventProcessor<P extends KubernetesObject>
   onTrigger(key: string, source: string, event: SourceEvent): boolean {
     if (!this.#isKnown(key)) return false;
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
+      const { debounce } = this.#deps.settings;
+      if (debounce > 0 && !event.initial) {
+        this.#queue.collect(key, debounce, LONGEST_DEBOUNCE * debounce);
+      }
       this.#add(key, bySource(source, event));
     }
     return !this.#paused;
@@ -248,6 +261,7 @@ export class EventProcessor<P extends KubernetesObject>
    * @param isMeant Selects the primaries. Defaults to all.
    */
   resync(isMeant: (key: string) => boolean = () => true): void {
+    if (!this.#deps.settings.runsAtStart) return;
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
         this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
@@ -309,6 +323,7 @@ export class EventProcessor<P extends KubernetesObject>
         deleting && active.run?.step === "reconcile" &&
         !this.#deps.settings.allEvents
       ) active.run.abort("deletion");
+      if (this.#deps.settings.isTask) active.run?.abort("change");
     }
     this.#add(key, byWatch(event), place);
   }
@@ -517,6 +532,7 @@ export class EventProcessor<P extends KubernetesObject>
     const active = item.value as Active<P>;
     active.run = undefined;
     const plan = this.#plan(item, active, run, result);
+    this.#deps.firstRuns?.note(run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -614,12 +630,15 @@ export class EventProcessor<P extends KubernetesObject>
     if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
     this.#deps.cap?.release();
-    if (this.#waiters.length > 0) {
-      const over = this.#waiters.filter(({ isOver }) => isOver());
-      this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
-      for (const { resolve } of over) resolve();
-    }
+    this.#checkWaiters();
     if (this.#queue.waiting > 0) this.#pump();
+  }
+
+  #checkWaiters(): void {
+    if (this.#waiters.length === 0) return;
+    const over = this.#waiters.filter(({ isOver }) => isOver());
+    this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
+    for (const { resolve } of over) resolve();
   }
 
   // Control and inspection.
@@ -684,6 +703,7 @@ export class EventProcessor<P extends KubernetesObject>
     active?.reset();
     this.#pausedDeletions.delete(key);
     this.#queue.remove(key, place);
+    this.#checkWaiters();
   }
 
   /**
@@ -709,6 +729,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#paused = false;
     this.#pausedDeletions.clear();
     this.#pump();
+    this.#checkWaiters();
   }
 
   /** Prevents further runs. */
@@ -722,6 +743,20 @@ export class EventProcessor<P extends KubernetesObject>
   /** Aborts all runs. */
   abortAll(cause: AbortCause): void {
     for (const run of this.runs) run.abort(cause);
+  }
+
+  /** Waits until each primary has had a run since the start. */
+  async whenAllRan(firstRuns: FirstRuns): Promise<void> {
+    const { primaries, settings } = this.#deps;
+    await this.#until(() => this.#hasResumed);
+    const left = firstRuns.missing(primaries.keys())
+      .filter((key) => this.#owns(key));
+    if (!settings.runsAtStart) left.forEach((key) => this.request(key));
+    await this.#until(() =>
+      firstRuns.missing(left).every((key) =>
+        !this.#isKnown(key) || this.stateOf(key).leaving
+      )
+    );
   }
 
   /** Waits until no run is in progress. */

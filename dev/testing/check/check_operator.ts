@@ -361,6 +361,7 @@ class Check {
         seen,
         upgrades: from !== undefined,
         elects: source.elects,
+        admits: source.admits,
       });
       pruned += derived.pruned;
       planned.push(...derived.plans);

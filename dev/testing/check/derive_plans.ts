@@ -9,7 +9,7 @@ import {
   type JsonObject,
   jsonPointer,
 } from "@coracle/operator/internal";
-import { CALL_FAULTS } from "./perturbations.ts";
+import { CALL_FAULTS, WEBHOOK_FAULTS } from "./perturbations.ts";
 import type { Perturbation, Plan } from "./plan.ts";
 import {
   eventsOf,
@@ -33,6 +33,7 @@ export const PLAN_KINDS = {
   call: "a request outside of the cluster is disturbed",
   down: "the operator is killed at a write, and is down during the next step",
   leader: "leadership is lost at a write",
+  webhook: "the operator's webhooks are away or late for a minute",
   delete: "someone deletes an owned object",
   edit: "someone changes an owned field",
   cascade: "an object is deleted after its parts",
@@ -69,6 +70,8 @@ const ORDER_WINDOW = 3;
 const MAX_FIELDS = 8;
 /** Time for which a restarted operator sees an older state, in milliseconds. */
 const STALE_MS = 60_000;
+/** Time for which webhooks are away, in milliseconds. */
+const WEBHOOK_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** Kinds whose pods the cluster simulates. */
@@ -85,12 +88,14 @@ const WORKLOADS = /^(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|Pod)$/;
 export function derivePlans(
   scenario: Scenario,
   run: RunRecord,
-  { seen = new Set(), upgrades = false, elects = false }: {
+  { seen = new Set(), upgrades = false, elects = false, admits = false }: {
     readonly seen?: Set<string>;
     /** Whether there is an older build. */
     readonly upgrades?: boolean;
     /** Whether the operator elects a leader. */
     readonly elects?: boolean;
+    /** Whether the operator has webhooks. */
+    readonly admits?: boolean;
   } = {},
 ): DerivedPlans {
   const found: Perturbation[] = [];
@@ -141,6 +146,12 @@ export function derivePlans(
       add({ do: "down", write: number, step }, follows);
     }
     if (elects) add({ do: "leader", write: number }, situation);
+    for (const how of admits ? WEBHOOK_FAULTS : []) {
+      add(
+        { do: "webhook", write: number, how, ms: WEBHOOK_MS },
+        situation + how,
+      );
+    }
     if (before === undefined || before.step !== step) {
       add({ do: "throttle", write: number, ms: HOUR_MS }, situation);
       for (const ms of [25 * HOUR_MS, -HOUR_MS]) {

@@ -40,10 +40,14 @@ export interface OperatorSource {
   /** Kinds to install before the operator starts. */
   readonly kinds: readonly DefinedKind[];
   readonly primaries: readonly Kind[];
+  /** Operators of the first load, which do not run. */
+  readonly operators: readonly Partial<OperatorHandle>[];
   /** Primaries that are neither built in nor among the kinds to install. */
   readonly unserved: readonly Kind[];
   /** Whether the operator elects a leader. */
   readonly elects: boolean;
+  /** Whether the operator has webhooks. */
+  readonly admits: boolean;
   /** Returns the kind of a resource, by its group and plural. */
   kindOf(group: string, resource: string): string;
   /**
@@ -86,7 +90,7 @@ export async function operatorSource(
     one.controllers ?? []
   );
   const registered = controllers.flatMap((one) => [
-    one.kind,
+    ...one.isJob ? [] : [one.kind],
     ...one.secondaryKinds,
     ...one.readOnlyKinds,
   ]);
@@ -99,7 +103,9 @@ export async function operatorSource(
   const defined = [...new Set(all)].filter((kind): kind is DefinedKind =>
     isDefinedKind(kind)
   );
-  const primaries = [...new Set(controllers.map((one) => one.kind))];
+  const primaries = [
+    ...new Set(controllers.flatMap((one) => one.isJob ? [] : [one.kind])),
+  ];
   const { builtinDefinitions } = await import(
     "../../apiserver/builtin/builtin_definitions.ts"
   );
@@ -132,11 +138,15 @@ export async function operatorSource(
         .values(),
     ],
     primaries,
+    operators: described.operators,
     unserved: primaries.filter((kind) =>
       unserved.includes(kind) && definitionOf(kind) === undefined
     ),
     elects: described.operators.some((one) =>
       one.settings?.leaderElection !== undefined
+    ),
+    admits: described.operators.some((one) =>
+      one.settings?.webhooks !== undefined
     ),
     kindOf: (group, resource) => names.get(`${group}/${resource}`) ?? resource,
     load: async (start, isOld) =>

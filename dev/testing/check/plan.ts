@@ -2,7 +2,10 @@ import * as z from "zod/mini";
 import { checkInput, shown } from "@coracle/operator/internal";
 import { readChoices } from "./explorer.ts";
 import type { ObjectReference } from "./object_reference.ts";
-import type { Perturbation as WorldPerturbation } from "./perturbations.ts";
+import {
+  type Perturbation as WorldPerturbation,
+  WEBHOOK_FAULTS,
+} from "./perturbations.ts";
 
 /** Disturbance of one run, such as a crash or a lost answer; plain data. */
 export interface Perturbation {
@@ -163,6 +166,11 @@ const APPLIED = {
   }),
   refuse: z.strictObject({ write: NUMBER, times: NUMBER }),
   throttle: z.strictObject({ write: NUMBER, ms: NUMBER }),
+  webhook: z.strictObject({
+    write: NUMBER,
+    how: z.enum(WEBHOOK_FAULTS),
+    ms: NUMBER,
+  }),
   leader: z.strictObject({ write: NUMBER }),
   clock: z.strictObject({ write: NUMBER, ms: NUMBER }),
   late: z.strictObject({}),

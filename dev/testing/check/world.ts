@@ -16,13 +16,14 @@ import {
   sameKind,
   type WebhookHost,
 } from "@coracle/operator/internal";
-import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
-import { ApiServer, storeOf } from "../../apiserver/server.ts";
+import { ApiServer, startWith, storeOf } from "../../apiserver/server.ts";
+import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Store } from "../../apiserver/storage/store.ts";
 import { type ObjectChange, Perturbations } from "./perturbations.ts";
 import { conversionConfig, conversionServices } from "../conversion_service.ts";
+import { disturbedHost } from "./disturbed_webhooks.ts";
 import { LeaseClock } from "./lease_clock.ts";
 import {
   kindOf,
@@ -30,11 +31,12 @@ import {
   referenceOf,
 } from "./object_reference.ts";
 import { podHooks } from "./pod_readiness.ts";
-import type { TraceEntry } from "./trace.ts";
+import type { TraceEntry, TraceSink } from "./trace.ts";
 import { answersCalls } from "./world_calls.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
+import { worldControllers } from "./world_controllers.ts";
 import { replaceProcess } from "./world_process.ts";
 import { type Chooser, randomChooser, Schedule } from "./world_schedule.ts";
 import { StoredObjects, type WorldObjects } from "./world_objects.ts";
@@ -51,13 +53,6 @@ const MAX_TURNS = 5_000;
 const MAX_REAL_MS = 20_000;
 /** Delays before an operator that has exited is restarted, in milliseconds. */
 const RESTART_MS = { first: 10_000, longest: 300_000 };
-
-/** Controllers that are switched off without endpoints. */
-const ENDPOINT_CONTROLLERS = [
-  "-endpoints-controller",
-  "-endpointslice-controller",
-  "-endpointslice-mirroring-controller",
-] as const;
 
 const MINUTE_MS = 60_000;
 /** Minimum time after which a watch ends: longer than any run, in milliseconds. */
@@ -99,6 +94,7 @@ export class World {
   /** Client of the user; await its promises with {@linkcode World.complete}. */
   readonly client: Client;
   readonly #options: WorldOptions;
+  readonly #sink: TraceSink;
   readonly #clock: WorldClock;
   readonly #server: ApiServer;
   readonly #store: Store;
@@ -140,6 +136,7 @@ export class World {
   ) {
     this.#webhooks = webhooks;
     this.#options = options;
+    this.#sink = options.sink ?? this.trace;
     this.#clock = clock;
     this.#server = server;
     this.#outside = clock.view();
@@ -165,7 +162,8 @@ export class World {
       schedule: this.#schedule,
       perturbations,
       chooser: this.#chooser,
-      trace: this.trace,
+      trace: this.#sink,
+      loadsAtOnce: options.content !== undefined,
       counters: {
         requests: 0,
         writes: 0,
@@ -193,10 +191,14 @@ export class World {
       throw new Error("Cannot start a world: another one has not ended");
     }
     const { seed, simulate = true, endpoints = true } = options;
-    const clock = new WorldClock();
+    const clock = new WorldClock(options.startAt);
     const perturbations = new Perturbations(options.perturbations ?? []);
     const webhooks = webhookServices(conversionServices(options.kinds));
-    const server = await ApiServer.start({
+    const { content } = options;
+    const start = content === undefined
+      ? ApiServer.start
+      : (given: ApiServerOptions) => startWith(given, content);
+    const server = await start({
       port: false,
       services: webhooks.services,
       clock: clock.view(),
@@ -205,18 +207,13 @@ export class World {
       token: "world",
       simulate,
       pods: podHooks(perturbations, clock),
-      controllers: [
-        ...defaultControllers(simulate),
-        // Its certificate would differ from run to run.
-        "-root-ca-certificate-publisher-controller",
-        ...endpoints ? [] : ENDPOINT_CONTROLLERS,
-      ],
+      controllers: worldControllers({ simulate, endpoints }),
     });
     const world = new World(options, {
       clock,
       server,
       perturbations,
-      webhooks: webhooks.host,
+      webhooks: disturbedHost(webhooks.host, { perturbations, clock }),
     });
     active = world;
     try {
@@ -283,9 +280,9 @@ export class World {
     });
     this.#replaceGlobals();
     await this.#settle();
-    this.#objects.begin();
+    if (this.#options.content === undefined) this.#objects.begin();
     this.#store.listen((change) => {
-      this.#options.onChange?.();
+      this.#options.onChange?.(change);
       this.#activity++;
       this.#changes.push(change);
     });
@@ -337,10 +334,13 @@ export class World {
         fetch: answersCalls(this.#options.fetch, {
           clock: this.#outside,
           perturbations: this.#perturbations,
-          trace: this.trace,
+          trace: this.#sink,
           now: () => this.now,
           incarnation: () => this.incarnation,
           active: () => this.#activity++,
+          holds: (change) => {
+            if (this.#options.fetchesReally) this.#working += change;
+          },
           crash: (why) => this.#crash(why, 0),
         }),
         working: (change) => {
@@ -376,7 +376,7 @@ export class World {
       );
       const { now: at } = this;
       const incarnation = number ?? this.incarnation;
-      this.trace.push({ type: "log", at, incarnation, level, message, fields });
+      this.#sink.push({ type: "log", at, incarnation, level, message, fields });
     });
   }
 
@@ -385,7 +385,7 @@ export class World {
     const message = error instanceof Error
       ? error.stack ?? String(error)
       : String(error);
-    this.trace.push({ type: "rejection", at: this.now, message });
+    this.#sink.push({ type: "rejection", at: this.now, message });
   }
 
   /** Starts a simulated process of the operator. */
@@ -405,7 +405,7 @@ export class World {
     };
     this.#incarnations.push(incarnation);
     this.#lastChange = this.now;
-    this.trace.push({ type: "start", at: this.now, incarnation: number, why });
+    this.#sink.push({ type: "start", at: this.now, incarnation: number, why });
     const logger = this.#logger(number);
     const { transport } = incarnation;
     const cluster = {
@@ -454,7 +454,7 @@ export class World {
     if (!incarnation.alive) return;
     this.#drop(incarnation);
     const { number } = incarnation;
-    this.trace.push({ type: "exit", at: this.now, incarnation: number, why });
+    this.#sink.push({ type: "exit", at: this.now, incarnation: number, why });
     const wait = RESTART_MS.first * 2 ** this.#failedStarts++;
     this.#later(Math.min(wait, RESTART_MS.longest), "an exit");
   }
@@ -484,7 +484,7 @@ export class World {
       if (!incarnation.alive) continue;
       this.#drop(incarnation);
       const { number } = incarnation;
-      this.trace.push({ type: "kill", at: this.now, incarnation: number, why });
+      this.#sink.push({ type: "kill", at: this.now, incarnation: number, why });
     }
   }
 
@@ -515,7 +515,7 @@ export class World {
       const { namespace, name, uid } = object;
       const acting = this.#acting;
       const isOwn = acting?.key === `${group}/${plural}/${object.key}`;
-      this.trace.push({
+      this.#sink.push({
         type: "actor",
         at: this.now,
         who: isOwn ? acting.who : "cluster",

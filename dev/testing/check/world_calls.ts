@@ -6,7 +6,7 @@
 import type { Clock } from "@coracle/operator/client";
 import { sleep } from "@coracle/operator/internal";
 import type { Perturbations } from "./perturbations.ts";
-import type { TraceEntry } from "./trace.ts";
+import type { TraceSink } from "./trace.ts";
 import { unanswered } from "./world_globals.ts";
 
 /** Time until a slow request outside of the cluster is answered, in milliseconds. */
@@ -19,12 +19,14 @@ interface CallingWorld {
   /** Clock whose timers continue when the operator is killed. */
   readonly clock: Clock;
   readonly perturbations: Perturbations;
-  readonly trace: TraceEntry[];
+  readonly trace: TraceSink;
   readonly now: () => number;
   /** Returns the number of the last simulated process. */
   readonly incarnation: () => number;
   /** Called at each activity. */
   readonly active: () => void;
+  /** Called with 1 when a request begins to be answered, and with -1 at its end. */
+  readonly holds: (change: number) => void;
   /** Kills the operator. */
   readonly crash: (why: string) => void;
 }
@@ -59,8 +61,11 @@ export function answersCalls(
       throw broken("ECONNREFUSED");
     }
     if (fault === "twice") await fetch(request.clone());
-    const response = await fetch(request);
-    world.active();
+    world.holds(1);
+    const response = await fetch(request).finally(() => {
+      world.holds(-1);
+      world.active();
+    });
     const { status } = response;
     world.trace.push({ ...entry, body, status, n, fault });
     if (fault === "lost") throw broken("ECONNRESET");

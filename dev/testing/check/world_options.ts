@@ -1,8 +1,11 @@
 import type { UntypedObject } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
 import type { DefinedKind } from "@coracle/operator/crd";
+import type { ServerContent } from "../../apiserver/storage/file_journal.ts";
+import type { Change } from "../../apiserver/storage/history.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { Perturbation } from "./perturbations.ts";
+import type { TraceSink } from "./trace.ts";
 import type { Chooser } from "./world_schedule.ts";
 
 type CreatesOperator = Extract<
@@ -72,7 +75,15 @@ export interface WorldOptions {
   /** Maximum number of requests, deliveries and timers; by default 100,000. */
   readonly maxActions?: number | undefined;
   /** Called after each change of an object. */
-  readonly onChange?: (() => void) | undefined;
+  readonly onChange?: ((change: Change) => void) | undefined;
   /** Answers the `fetch` requests of the operator. By default they fail. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
+  /** Whether `fetch` takes real time, in which the virtual time stands still. */
+  readonly fetchesReally?: boolean | undefined;
+  /** Objects of a cluster, with which the server starts. */
+  readonly content?: ServerContent | undefined;
+  /** Wall time at the start in milliseconds; by default that of every world. */
+  readonly startAt?: number | undefined;
+  /** Where the trace is written. Defaults to the trace of the world. */
+  readonly sink?: TraceSink | undefined;
 }

@@ -156,12 +156,15 @@ test("Writes that change nothing and known steps give no plans of writes", () =>
   assert.deepEqual(texts(known, run(created, [[gadget, config]])), []);
 });
 
-test("Plans for Leases and upgrades depend on the operator", () => {
+test("Plans for Leases, webhooks and upgrades depend on the operator", () => {
   const record = run(created, [[gadget, config], [gadget, config]]);
   const found = texts(scenario("apply", "apply"), record, {
     upgrades: true,
     elects: true,
+    admits: true,
   });
+  assert.ok(found.includes("life/webhook:write=1,how=down,ms=60000"));
+  assert.ok(found.includes("life/webhook:write=1,how=slow,ms=60000"));
   assert.ok(found.includes("life/leader:write=1"));
   assert.ok(found.includes("life/upgrade:step=0"));
 });
@@ -169,7 +172,8 @@ test("Plans for Leases and upgrades depend on the operator", () => {
 test("The world knows every plan that is derived", () => {
   const pod = [...created, write("create Deployment a")];
   const record = run(pod, [[gadget, config]]);
-  for (const text of texts(scenario("apply"), record, { elects: true })) {
+  const all = { elects: true, admits: true };
+  for (const text of texts(scenario("apply"), record, all)) {
     const { perturbations } = readPlan(text);
     const plan = worldPlan(perturbations);
     assert.equal(plan.perturbations.length + plan.foreign.length, 1, text);

@@ -160,7 +160,7 @@ function reflector(
       assert.equal(calls.length, length + 1, `no request after ${time} ms`);
     },
     async stop() {
-      await inTime("the stop", one.stop(), 5_000);
+      await inTime("the stop", one.stop());
       assert.equal(clock.pendingTimers, 0);
     },
   };
@@ -390,6 +390,8 @@ test("Reflector takes no event before its sink has the whole state", async () =>
       init: note("init"),
       initApply: note("initApply"),
       initDone: () => done.promise,
+      restored: note("restored"),
+      caughtUp: note("caughtUp"),
       apply: note("apply"),
       delete: note("delete"),
       bookmark: note("bookmark"),

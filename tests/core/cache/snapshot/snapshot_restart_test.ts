@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
+import { temporaryFolder } from "../../../support/temporary_folder.ts";
+import {
+  type Incarnation,
+  incarnation,
+  settled,
+  type WarmOptions,
+} from "./warm_informer.ts";
+
+interface Parts {
+  readonly server: FakeWatchServer;
+  readonly path: string;
+  readonly clock: VirtualClock;
+  /** Starts an incarnation, and waits until it shows what the server has. */
+  start(options?: Partial<WarmOptions>): Promise<Incarnation>;
+}
+
+async function withServer(run: (parts: Parts) => Promise<void>): Promise<void> {
+  const server = await FakeWatchServer.start();
+  const clock = new VirtualClock();
+  const path = join(temporaryFolder(), "snapshots");
+  const started: Incarnation[] = [];
+  try {
+    await run({
+      ...{ server, path, clock },
+      async start(options = {}) {
+        const one = await incarnation(server, { path, clock, ...options });
+        started.push(one);
+        one.informer.start();
+        await settled(server, one, clock);
+        return one;
+      },
+    });
+  } finally {
+    for (const one of started) await one.stop();
+    await server.stop();
+  }
+}
+
+function lists({ calls }: FakeWatchServer): number {
+  return calls.filter(({ verb, query }) =>
+    verb === "list" || query.get("sendInitialEvents") === "true"
+  ).length;
+}
+
+function files(path: string): string[] {
+  return readdirSync(path).map((name) => join(path, name));
+}
+
+test("Snapshot lets a restarted watch resume without a list", () =>
+  withServer(async ({ server, start }) => {
+    server.put("one/kept");
+    server.put("one/changed");
+    server.put("one/deleted");
+    await (await start()).stop();
+    const before = lists(server);
+    server.put("one/changed");
+    server.delete("one/deleted");
+    server.put("one/new");
+    const { informer, events } = await start();
+    assert.equal(lists(server), before);
+    assert.deepEqual(events.toSorted(), [
+      "added one/changed 102 initial",
+      "added one/deleted 103 initial",
+      "added one/kept 101 initial",
+      "added one/new 106",
+      "deleted one/deleted 105",
+      "updated one/changed 104",
+    ]);
+    assert.deepEqual(
+      informer.get("one/changed"),
+      server.get("one/changed"),
+    );
+    assert.deepEqual(informer.get("one/kept"), server.get("one/kept"));
+  }));
+
+test("Snapshot gives an object once, in its last state, however often it changed", () =>
+  withServer(async ({ server, start, path }) => {
+    server.put("one/a");
+    server.put("one/b");
+    const first = await start();
+    await first.folder.flush();
+    for (let round = 0; round < 3; round++) {
+      server.put("one/a");
+      server.delete("one/b");
+      if (round < 2) server.put("one/b");
+      server.put("two/c");
+      await settled(server, first, new VirtualClock());
+      await first.folder.flush();
+    }
+    await first.stop();
+    assert.equal(files(path).length, 1);
+    const second = await start();
+    assert.deepEqual(second.events.toSorted(), [
+      `added one/a ${server.get("one/a")?.metadata.resourceVersion} initial`,
+      `added two/c ${server.get("two/c")?.metadata.resourceVersion} initial`,
+    ]);
+  }));
+
+test("Snapshot with an expired version is followed by a list", () =>
+  withServer(async ({ server, start }) => {
+    server.put("one/kept");
+    server.put("one/deleted");
+    await (await start()).stop();
+    server.delete("one/deleted");
+    server.compact();
+    server.put("one/new");
+    const before = lists(server);
+    const { events } = await start();
+    assert.equal(lists(server), before + 1);
+    assert.deepEqual(events.toSorted(), [
+      "added one/deleted 102 initial",
+      "added one/kept 101 initial",
+      "added one/new 104 initial",
+      "deleted one/deleted 102",
+    ]);
+  }));
+
+test("Snapshot is private to the user: folder 0700, files 0600", {
+  skip: globalThis.navigator?.platform?.startsWith("Win"),
+}, () =>
+  withServer(async ({ server, start, path }) => {
+    server.put("one/a");
+    await (await start()).stop();
+    assert.equal(statSync(path).mode & 0o777, 0o700);
+    for (const file of files(path)) {
+      assert.equal(statSync(file).mode & 0o777, 0o600);
+    }
+    // A copy of it has the same mode.
+    server.put("one/b");
+    await (await start()).stop();
+    for (const file of files(path)) {
+      assert.equal(statSync(file).mode & 0o777, 0o600);
+    }
+  }));
+
+test("Snapshot of another cluster or selection is not used", () =>
+  withServer(async ({ server, start, path }) => {
+    server.put("one/a");
+    await (await start()).stop();
+    const others: Partial<WarmOptions>[] = [
+      { cluster: "two" },
+      { informer: { namespaces: ["one"] } },
+      { informer: { metadataOnly: true } },
+      { informer: { prune: ["spec.size"] } },
+    ];
+    for (const other of others) {
+      const before = lists(server);
+      await (await start(other)).stop();
+      assert.equal(lists(server), before + 1);
+    }
+    assert.equal(files(path).length, 5);
+  }));
+
+test("Snapshot with another identity than its name says is refused and counted", () =>
+  withServer(async ({ server, start, path }) => {
+    server.put("one/a");
+    await (await start()).stop();
+    const [file = ""] = files(path);
+    const bytes = readFileSync(file);
+    await (await start({ cluster: "two" })).stop();
+    const other = files(path).find((name) => name !== file) ?? "";
+    writeFileSync(other, bytes);
+    const before = lists(server);
+    const { metrics } = await start({ cluster: "two" });
+    assert.equal(lists(server), before + 1);
+    assert.match(
+      metrics.text(),
+      /coracle_snapshot_refused_total\{kind="example.dev\/v1 Widget",reason="identity"\} 1/,
+    );
+  }));
+
+test("Snapshot shows its size, its age and what was restored in the metrics", () =>
+  withServer(async ({ server, start, clock }) => {
+    server.put("one/a");
+    await (await start()).stop();
+    const { metrics, folder } = await start();
+    await folder.flush();
+    await clock.advance(30_000);
+    const text = metrics.text();
+    assert.match(text, /coracle_snapshot_restored_objects\{[^}]*\} 1\n/);
+    assert.match(text, /coracle_snapshot_age_seconds\{[^}]*\} 30\n/);
+    assert.match(text, /coracle_snapshot_bytes\{[^}]*\} \d{3}\n/);
+  }));
+
+test("Snapshot is never written by two processes: the last one has it", () =>
+  withServer(async ({ server, start, path }) => {
+    server.put("one/a");
+    await (await start()).stop();
+    const old = await start();
+    await old.folder.flush();
+    const young = await start();
+    await young.folder.flush();
+    server.put("one/b");
+    await settled(server, old, new VirtualClock());
+    await settled(server, young, new VirtualClock());
+    await old.folder.flush();
+    await young.folder.flush();
+    server.put("one/c");
+    await settled(server, young, new VirtualClock());
+    await young.folder.flush();
+    await old.stop();
+    assert.equal(files(path).length, 1);
+    const before = lists(server);
+    const last = await start();
+    assert.equal(lists(server), before);
+    assert.equal(last.informer.size, 3);
+  }));
+
+test("Snapshot that is cut off is used up to its last whole group", () =>
+  withServer(async ({ server, start, path, clock }) => {
+    server.put("one/a");
+    const first = await start();
+    await first.folder.flush();
+    const [file = ""] = files(path);
+    const { length } = readFileSync(file);
+    server.put("one/b");
+    await settled(server, first, clock);
+    await first.stop();
+    const whole = readFileSync(file);
+    server.put("one/a");
+    for (const end of [length - 1, length, whole.length - 1, whole.length]) {
+      writeFileSync(file, whole.subarray(0, end));
+      const before = lists(server);
+      const { events, stop } = await start();
+      assert.equal(lists(server) - before, end < length ? 1 : 0);
+      assert.deepEqual(
+        events.toSorted(),
+        end < length
+          ? ["added one/a 103 initial", "added one/b 102 initial"]
+          : [
+            "added one/a 101 initial",
+            `added one/b 102${end === whole.length ? " initial" : ""}`,
+            "updated one/a 103",
+          ],
+      );
+      await stop();
+    }
+  }));

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Clock, systemClock } from "../../../../core/clock.ts";
+import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import type {
+  KubernetesObject,
+  UntypedObject,
+} from "../../../../core/api/object.ts";
+import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
+import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
+import { headerOf } from "../../../../core/client/response.ts";
+import { silentLogger } from "../../../../core/logger.ts";
+import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+import { fc } from "../../../support/property.ts";
+import { podStore } from "../../../support/pod_store.ts";
+import { temporaryFolder } from "../../../support/temporary_folder.ts";
+
+/** A store with its snapshot, and the version of its stream. */
+class Parts {
+  readonly store: ObjectStore<UntypedObject> = podStore();
+  readonly snapshot: WatchSnapshot;
+  readonly refusals: string[] = [];
+  version = 0;
+  isListing = false;
+
+  constructor(path: string, clock: Clock = systemClock) {
+    this.snapshot = new WatchSnapshot({
+      path,
+      identity: "{}",
+      store: this.store as unknown as ObjectStore<KubernetesObject>,
+      version: () => this.isListing ? "" : String(this.version),
+      clock,
+      log: silentLogger,
+      inTurn: (work) => work(),
+      onRestored: () => {},
+      onRefused: (reason) => void this.refusals.push(reason),
+      onFailed: () => assert.fail("Unexpected failure"),
+      onClosed: () => {},
+    });
+    this.store.follower = this.snapshot;
+  }
+
+  /** Puts an object; one of another size has another UID. */
+  put(name: string, content: number | string = 1): void {
+    const resourceVersion = String(++this.version);
+    const text = typeof content === "string" ? content : "x".repeat(content);
+    const uid = `${name}-${text.length % 1_000}`;
+    const metadata = { name, uid, resourceVersion };
+    const header = headerOf(JSON.stringify({ metadata, spec: { text } }));
+    if (this.store.put(header).outcome !== "recreated") return;
+    this.store.delete({ name });
+    this.store.put(header);
+  }
+
+  delete(name: string): void {
+    this.version++;
+    this.store.delete({ name });
+  }
+
+  /** What a reader sees, by name. */
+  get state(): Record<string, unknown> {
+    return Object.fromEntries(
+      this.store.list().map((pod) => [pod.metadata.name, pod] as const)
+        .toSorted(([a = ""], [b = ""]) => a < b ? -1 : 1),
+    );
+  }
+
+  /** Restores the file into the store, which must be empty. */
+  restore(): Promise<string | undefined> {
+    return this.snapshot.restore({
+      begin: () => {},
+      take: (header) => {
+        assert.equal(this.store.put(header).outcome, "added");
+      },
+    }, {
+      slice: new TimeSlice(systemClock),
+      clock: systemClock,
+      budget: undefined,
+      signal: new AbortController().signal,
+      onBytes: () => {},
+      onIdle: () => {},
+    });
+  }
+}
+
+test("Snapshot with any byte changed or cut off shows a whole state or none", async () => {
+  const path = join(temporaryFolder(), "pods.snapshot");
+  const parts = new Parts(path);
+  const states = new Map<string | undefined, string>([[undefined, "{}"]]);
+  const note = async () => {
+    await parts.snapshot.flush();
+    states.set(String(parts.version), JSON.stringify(parts.state));
+  };
+  parts.put("a", 1_200);
+  parts.put("b");
+  await note();
+  parts.delete("a");
+  await note();
+  parts.put("a", 5);
+  await note();
+  await parts.snapshot.close();
+  const whole = readFileSync(path);
+  const seen = new Set<string | undefined>();
+  const check = async (bytes: Uint8Array) => {
+    writeFileSync(path, bytes);
+    const other = new Parts(path);
+    const version = await other.restore();
+    seen.add(version);
+    assert.equal(JSON.stringify(other.state), states.get(version));
+    assert.equal(other.refusals.length, version === undefined ? 1 : 0);
+  };
+  for (let at = 0; at < whole.length; at++) {
+    await check(whole.subarray(0, at));
+    const changed = Buffer.from(whole);
+    changed.writeUInt8(whole.readUInt8(at) ^ (1 << (at % 8)), at);
+    await check(changed);
+  }
+  assert.deepEqual([...seen].toSorted(), ["2", "3", undefined]);
+  await check(whole);
+  assert.equal(seen.has("4"), true);
+});
+
+test("Snapshot restores the state of its last flush after any changes", async () => {
+  const name = fc.constantFrom("a", "b", "c", "d");
+  const step = fc.oneof(
+    fc.record({
+      do: fc.constant("put" as const),
+      name,
+      size: fc.constantFrom(1, 1, 3, 700_000),
+    }),
+    fc.record({ do: fc.constant("delete" as const), name }),
+    fc.record({
+      do: fc.constantFrom("flush" as const, "list" as const, "start" as const),
+    }),
+  );
+  const folder = temporaryFolder();
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 25 }),
+      async (steps) => {
+        const path = join(folder, `${++runs}.snapshot`);
+        let parts = new Parts(path);
+        let flushed: { readonly version: string; readonly state: unknown } = {
+          version: "",
+          state: {},
+        };
+        const restart = async () => {
+          const next = new Parts(path);
+          const version = await next.restore();
+          assert.equal(version ?? "", flushed.version);
+          assert.deepEqual(next.state, flushed.state);
+          next.version = Number(flushed.version);
+          parts = next;
+        };
+        for (const one of steps) {
+          if (one.do === "put") parts.put(one.name, one.size);
+          else if (one.do === "delete") parts.delete(one.name);
+          else if (one.do === "list") parts.isListing = !parts.isListing;
+          else if (one.do === "start") await restart();
+          else {
+            // Another change comes while the file is opened or written.
+            const flushing = parts.snapshot.flush();
+            if (steps.length % 2 === 0) parts.put("c");
+            await flushing;
+            await parts.snapshot.flush();
+            if (parts.isListing) continue;
+            flushed = { version: String(parts.version), state: parts.state };
+          }
+        }
+        await restart();
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+test("Snapshot is rewritten when most of its file is out of date", async () => {
+  const path = join(temporaryFolder(), "pods.snapshot");
+  const parts = new Parts(path, new VirtualClock());
+  let written = 0;
+  let largest = 0;
+  for (let round = 0; round < 60; round++) {
+    // Random digits, of which compression saves half.
+    const digits = () => String(Math.random()).slice(2);
+    parts.put("a", Array.from({ length: 5_000 }, digits).join(""));
+    const before = parts.snapshot.bytes;
+    await parts.snapshot.flush();
+    written += Math.max(parts.snapshot.bytes - before, 0);
+    largest = Math.max(largest, parts.snapshot.bytes);
+  }
+  assert.ok(written > 2 * 1024 * 1024, `received ${written}`);
+  assert.ok(largest < 1.3 * 1024 * 1024, `received ${largest}`);
+  await parts.snapshot.close();
+  const other = new Parts(path);
+  await other.restore();
+  assert.deepEqual(other.state, parts.state);
+});
