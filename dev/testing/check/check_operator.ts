@@ -27,7 +27,6 @@ import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, requireAccepted, scratchServer } from "./examples.ts";
 import { optionsBeside, readOptions } from "./options_file.ts";
-import type { Violation } from "./oracles.ts";
 import { CALL_FAULTS, type CallFault } from "./perturbations.ts";
 import {
   isDefinitionOf,
@@ -36,7 +35,9 @@ import {
   shownPath,
 } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
+import { inTurns, kindOf, newestFirst } from "./plan_order.ts";
 import { isAtRest, type RunRecord, writesOf } from "./run_record.ts";
+import type { Violation } from "./violation.ts";
 import {
   appliedKeys,
   type CheckStep,
@@ -677,10 +678,6 @@ function isSmall(scenario: Scenario, run: RunRecord): boolean {
     objects.size <= EXHAUSTIVE.objects;
 }
 
-function kindOf({ perturbations }: Plan): string {
-  return perturbations[0]?.do ?? "none";
-}
-
 /** Oracles that compare the end states of two runs without faults. */
 const COMPARED_PATHS = new Set(["path", "orphan"]);
 
@@ -697,63 +694,6 @@ function rankOf({ plan, oracle }: Finding): number {
   const at = kinds.indexOf(one.do);
   const isAtOne = one["write"] !== undefined || one["call"] !== undefined;
   return isAtOne ? at : kinds.length + at;
-}
-
-/**
- * Sorts plans so that those about something else than the plans before them come
- * first: they find most.
- */
-function newestFirst(
-  plans: readonly Plan[],
-  abouts: ReadonlyMap<Plan, string>,
-): readonly Plan[] {
-  const counts = new Map<string, number>();
-  const ranked = plans.map((plan) => {
-    const about = abouts.get(plan) ?? "";
-    const rank = counts.get(about) ?? 0;
-    counts.set(about, rank + 1);
-    return { plan, rank };
-  });
-  return ranked.sort((a, b) => a.rank - b.rank).map(({ plan }) => plan);
-}
-
-/** Plans of a kind in a turn; those of these kinds find most in the corpus. */
-const TURNS: Readonly<Record<string, number>> = {
-  crash: 4,
-  stale: 2,
-  conflict: 2,
-  lost: 2,
-  call: 2,
-  down: 2,
-  refuse: 2,
-};
-
-/**
- * Interleaves the plans of all kinds, so that a budget covers each kind: first one
- * of each, then more of those that find most.
- */
-function inTurns(plans: readonly Plan[]): readonly Plan[] {
-  const order = Object.keys(PLAN_KINDS);
-  const groups = Map.groupBy(plans, kindOf);
-  const ranked = [...groups].sort(([a], [b]) =>
-    order.indexOf(a) - order.indexOf(b)
-  );
-  const turns = ranked.map(([kind, group]) => {
-    const size = TURNS[kind] ?? 1;
-    const [first, ...rest] = group;
-    return [
-      [first!],
-      ...Array.from(
-        { length: Math.ceil(rest.length / size) },
-        (_, at) => rest.slice(at * size, (at + 1) * size),
-      ),
-    ];
-  });
-  const longest = Math.max(0, ...turns.map(({ length }) => length));
-  return Array.from(
-    { length: longest },
-    (_, at) => turns.flatMap((turn) => turn[at] ?? []),
-  ).flat();
 }
 
 /** Describes the disturbances of a plan in one sentence. */

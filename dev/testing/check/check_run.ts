@@ -41,7 +41,8 @@ import type {
   RequestEntry,
   TraceEntry as WorldEntry,
 } from "./trace.ts";
-import { referenceOf, World } from "./world.ts";
+import { referenceOf } from "./object_reference.ts";
+import { World } from "./world.ts";
 import { Explorer } from "./explorer.ts";
 import { valueAt } from "./derive_plans.ts";
 

@@ -7,12 +7,7 @@
 import { runScenario, type RunSetup } from "./check_run.ts";
 import type { JsonObject } from "@coracle/operator/internal";
 import type { CheckOptions } from "../check_options.ts";
-import {
-  judge,
-  judgePaths,
-  judgeReference,
-  type Violation,
-} from "./oracles.ts";
+import { judge, judgePaths, judgeReference } from "./oracles.ts";
 import { type OperatorSource, operatorSource } from "./operator_source.ts";
 import { callDifferences } from "./calls.ts";
 import { readOptions } from "./options_file.ts";
@@ -29,6 +24,7 @@ import {
 import { continued } from "./resting_state.ts";
 import { sequenceDiagram, sequenceText } from "./sequence.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
+import type { Violation } from "./violation.ts";
 import type { Scenario } from "./workload.ts";
 
 /** Options of a session: the operator, and the settings that its runs share. */

@@ -25,7 +25,11 @@ import { kindFromCrd } from "../kind_from_crd.ts";
 import { exportedOperators, type Exports } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
 import type { CheckOptions } from "../check_options.ts";
-import type { OperatorCluster, StartedOperator, WorldStart } from "./world.ts";
+import type {
+  OperatorCluster,
+  StartedOperator,
+  WorldStart,
+} from "./world_options.ts";
 import { replaceFetch } from "./world_globals.ts";
 import { replaceServers } from "./world_servers.ts";
 

@@ -1,15 +1,8 @@
 import type { Client, Clock } from "@coracle/operator/client";
 import { Lease } from "@coracle/operator/internal";
 import type { FaultEffect } from "../../apiserver/faults/fault_rule.ts";
+import type { ObjectReference } from "./object_reference.ts";
 import type { WorldClock } from "./world_clock.ts";
-
-/** Reference to the object of a step or a perturbation. */
-export interface ObjectReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string | undefined;
-}
 
 /** Change of an object by another writer: a JSON merge patch, or a deletion. */
 export interface ObjectChange {

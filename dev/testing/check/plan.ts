@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { checkInput, shown } from "@coracle/operator/internal";
 import { readChoices } from "./explorer.ts";
+import type { ObjectReference } from "./object_reference.ts";
 import {
-  type ObjectReference,
   type Perturbation as WorldPerturbation,
   WEBHOOK_FAULTS,
 } from "./perturbations.ts";

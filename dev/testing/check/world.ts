@@ -1,56 +1,49 @@
 import process from "node:process";
 import {
   Client,
-  type Kind,
   type Logger,
-  untyped,
   type UntypedObject,
 } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import {
-  type CrdManifest,
-  type DefinedKind,
-  installCrd,
-} from "@coracle/operator/crd";
+import { type CrdManifest, installCrd } from "@coracle/operator/crd";
 import {
   applyCrd,
   CRD_KIND,
   leveledLogger,
   modulesLoaded,
   nextTurn,
-  parseApiVersion,
   replaceHost,
   sameKind,
-  sleep,
   type WebhookHost,
 } from "@coracle/operator/internal";
-import type { PodSpec } from "@coracle/operator/kinds";
-import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
 import { ApiServer, startWith, storeOf } from "../../apiserver/server.ts";
-import type { ServerContent } from "../../apiserver/storage/file_journal.ts";
+import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Store } from "../../apiserver/storage/store.ts";
-import type { ApiServerOptions } from "../../apiserver/server_options.ts";
-import type { PodHooks } from "../../apiserver/pods/pod_hooks.ts";
-import {
-  type ObjectChange,
-  type ObjectReference,
-  type Perturbation,
-  Perturbations,
-} from "./perturbations.ts";
-import type { CheckOptions } from "../check_options.ts";
+import { type ObjectChange, Perturbations } from "./perturbations.ts";
 import { conversionConfig, conversionServices } from "../conversion_service.ts";
+import { disturbedHost } from "./disturbed_webhooks.ts";
 import { LeaseClock } from "./lease_clock.ts";
+import {
+  kindOf,
+  type ObjectReference,
+  referenceOf,
+} from "./object_reference.ts";
+import { podHooks } from "./pod_readiness.ts";
 import type { TraceEntry, TraceSink } from "./trace.ts";
+import { answersCalls } from "./world_calls.ts";
 import { WorldClock } from "./world_clock.ts";
-import { replaceGlobals, unanswered } from "./world_globals.ts";
+import { replaceGlobals } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
-import { type Chooser, Schedule } from "./world_schedule.ts";
+import { worldControllers } from "./world_controllers.ts";
+import { replaceProcess } from "./world_process.ts";
+import { type Chooser, randomChooser, Schedule } from "./world_schedule.ts";
+import { StoredObjects, type WorldObjects } from "./world_objects.ts";
+import type { WorldOptions } from "./world_options.ts";
 import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 import { webhookServices } from "../webhook_services.ts";
-import { disturbedHost } from "./disturbed_webhooks.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
 const QUIET_TURNS = 4;
@@ -61,13 +54,6 @@ const MAX_REAL_MS = 20_000;
 /** Delays before an operator that has exited is restarted, in milliseconds. */
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
-/** Controllers that are switched off without endpoints. */
-const ENDPOINT_CONTROLLERS = [
-  "-endpoints-controller",
-  "-endpointslice-controller",
-  "-endpointslice-mirroring-controller",
-] as const;
-
 const MINUTE_MS = 60_000;
 /** Minimum time after which a watch ends: longer than any run, in milliseconds. */
 const WATCH_TIMEOUT_MS = 30 * 24 * 60 * MINUTE_MS;
@@ -77,96 +63,10 @@ const FAILED_STILL = 4;
 const MAX_CROWD = 100;
 /** Virtual time of each further request or delivery, in milliseconds. */
 const CROWDED_MS = 5;
-/** Time until a slow request outside of the cluster is answered, in milliseconds. */
-const SLOW_CALL_MS = 120_000;
 /** Error that is thrown where the simulated process exits. */
-const decoder = new TextDecoder();
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
-
-type CreatesOperator = Extract<
-  CheckOptions["operator"],
-  (cluster: never) => unknown
->;
-
-/** Options with which an operator can be created. */
-export type OperatorCluster = Parameters<CreatesOperator>[0];
-
-/** Operator, or another object that can be started. */
-export type StartedOperator = ReturnType<CreatesOperator>;
-
-/** Start of a simulated process of the operator. */
-export interface WorldStart {
-  /** Number of the simulated process, from 1. */
-  readonly incarnation: number;
-  /** Operators that were created in this process so far. */
-  readonly made: readonly OperatorHandle[];
-  readonly cluster: OperatorCluster;
-}
-
-export interface WorldOptions {
-  /** Seed of names, times and, with `order`, the order of concurrent work. */
-  readonly seed: number;
-  /**
-   * Loads the operator for a simulated process, with the time, random numbers
-   * and `fetch` of the simulation. Returns undefined if it starts by itself.
-   */
-  readonly load: (
-    start: WorldStart,
-  ) =>
-    | Promise<StartedOperator | undefined>
-    | StartedOperator
-    | undefined;
-  /** Kinds that are installed before the operator starts. */
-  readonly kinds?: readonly DefinedKind[] | undefined;
-  /** Objects that are applied before the operator starts. */
-  readonly objects?: readonly UntypedObject[] | undefined;
-  /**
-   * Whether pods run on a simulated node.
-   *
-   * @default {true}
-   */
-  readonly simulate?: boolean | undefined;
-  /**
-   * Whether Services get Endpoints and EndpointSlices. Those cost a tenth of a run
-   * with pods, and few operators read them.
-   *
-   * @default {true}
-   */
-  readonly endpoints?: boolean | undefined;
-  /**
-   * Whether the Lease of a leader that is alone and undisturbed needs no renewals,
-   * which saves most of the time of an idle day.
-   *
-   * @default {true}
-   */
-  readonly renewsLeases?: boolean | undefined;
-  readonly perturbations?: readonly Perturbation[] | undefined;
-  /**
-   * Order of requests and deliveries that are pending at the same time.
-   *
-   * @default {"canonical"}
-   */
-  readonly order?: "canonical" | "seeded" | Chooser | undefined;
-  /** Maximum number of requests, deliveries and timers; by default 100,000. */
-  readonly maxActions?: number | undefined;
-  /** Called after each change of an object. */
-  readonly onChange?: ((change: Change) => void) | undefined;
-  /** Answers the `fetch` requests of the operator. By default they fail. */
-  readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
-  /** Whether `fetch` takes real time, in which the virtual time stands still. */
-  readonly fetchesReally?: boolean | undefined;
-  /** Objects of a cluster, with which the server starts. */
-  readonly content?: ServerContent | undefined;
-  /** Wall time at the start in milliseconds; by default that of every world. */
-  readonly startAt?: number | undefined;
-  /** Where the trace is written. Defaults to the trace of the world. */
-  readonly sink?: TraceSink | undefined;
-}
-
-/** Objects by key: `apiVersion kind namespace/name`. */
-export type WorldObjects = Readonly<Record<string, UntypedObject>>;
 
 /** Simulated process of the operator. */
 interface Incarnation {
@@ -205,7 +105,7 @@ export class World {
   readonly #random: Random;
   readonly #restore: (() => void)[] = [];
   readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers();
-  readonly #bootstrap: Map<string, number> = new Map();
+  readonly #objects: StoredObjects;
   readonly #incarnations: Incarnation[] = [];
   readonly #changes: Change[] = [];
   readonly #surroundings: Surroundings;
@@ -214,8 +114,6 @@ export class World {
   #lastChange = 0;
   #activity = 0;
   #actions = 0;
-  /** Number of requests outside of the cluster. */
-  #calls = 0;
   #failedStarts = 0;
   /** Number of simulated processes whose modules are being loaded. */
   #spawning = 0;
@@ -244,6 +142,7 @@ export class World {
     this.#outside = clock.view();
     this.#random = seededRandom(options.seed * 1_000);
     this.#store = storeOf(server) as Store;
+    this.#objects = new StoredObjects(this.#store);
     this.client = new Client({ transport: server.transport }, {
       clock: this.#outside,
       random: this.#random.next,
@@ -308,12 +207,7 @@ export class World {
       token: "world",
       simulate,
       pods: podHooks(perturbations, clock),
-      controllers: [
-        ...defaultControllers(simulate),
-        // Its certificate would differ from run to run.
-        "-root-ca-certificate-publisher-controller",
-        ...endpoints ? [] : ENDPOINT_CONTROLLERS,
-      ],
+      controllers: worldControllers({ simulate, endpoints }),
     });
     const world = new World(options, {
       clock,
@@ -386,17 +280,7 @@ export class World {
     });
     this.#replaceGlobals();
     await this.#settle();
-    const collections = this.#options.content === undefined
-      ? this.#store.collections()
-      : [];
-    for (const collection of collections) {
-      for (const stored of collection.values()) {
-        this.#bootstrap.set(
-          `${collection.resource.group}/${collection.resource.plural}/${stored.key}`,
-          stored.revision,
-        );
-      }
-    }
+    if (this.#options.content === undefined) this.#objects.begin();
     this.#store.listen((change) => {
       this.#options.onChange?.(change);
       this.#activity++;
@@ -435,27 +319,11 @@ export class World {
         made: (operator) => void current()?.made.push(operator),
       },
     });
-    const rejected = (error: unknown) => this.#rejected(error);
-    const { exit } = process;
-    process.exit = (code) => this.#exit(`process.exit(${code ?? ""})`);
-    process.on("unhandledRejection", rejected);
-    process.on("uncaughtException", rejected);
-    const signals = ["SIGTERM", "SIGINT"] as const;
-    const listeners = signals.map((signal) => process.listeners(signal));
     this.#restore.push(
-      () => {
-        signals.forEach((signal, index) => {
-          for (const listener of process.listeners(signal)) {
-            if (listeners[index]?.includes(listener)) continue;
-            process.off(signal, listener as () => void);
-          }
-        });
-      },
-      () => {
-        process.exit = exit;
-      },
-      () => process.off("unhandledRejection", rejected),
-      () => process.off("uncaughtException", rejected),
+      replaceProcess({
+        exit: (code) => this.#exit(`process.exit(${code ?? ""})`),
+        rejected: (error) => this.#rejected(error),
+      }),
       restoreHost,
       replaceHttp(),
       replaceServers(),
@@ -463,7 +331,18 @@ export class World {
         clock,
         random,
         uuid: () => (current()?.random ?? this.#random).uid(),
-        fetch: (request) => this.#fetch(request),
+        fetch: answersCalls(this.#options.fetch, {
+          clock: this.#outside,
+          perturbations: this.#perturbations,
+          trace: this.#sink,
+          now: () => this.now,
+          incarnation: () => this.incarnation,
+          active: () => this.#activity++,
+          holds: (change) => {
+            if (this.#options.fetchesReally) this.#working += change;
+          },
+          crash: (why) => this.#crash(why, 0),
+        }),
         working: (change) => {
           this.#working += change;
           this.#activity++;
@@ -507,47 +386,6 @@ export class World {
       ? error.stack ?? String(error)
       : String(error);
     this.#sink.push({ type: "rejection", at: this.now, message });
-  }
-
-  async #fetch(request: Request): Promise<Response> {
-    const { method, url } = request;
-    const at = this.now;
-    const { incarnation } = this;
-    const entry = { type: "external", at, incarnation, method, url } as const;
-    const body = await request.clone().text() || undefined;
-    this.#activity++;
-    const n = ++this.#calls;
-    const { fetch } = this.#options;
-    if (fetch === undefined) {
-      this.#sink.push({ ...entry, body, status: 0, n });
-      // deno-lint-ignore coracle/error-message -- as the runtimes word it
-      throw new TypeError("fetch failed", { cause: unanswered(request) });
-    }
-    const fault = this.#perturbations.onCall(n, `${method} ${url}`);
-    if (fault === "refused") {
-      this.#sink.push({ ...entry, body, status: 0, n, fault });
-      throw broken("ECONNREFUSED");
-    }
-    if (fault === "twice") await fetch(request.clone());
-    const holds = this.#options.fetchesReally === true ? 1 : 0;
-    this.#working += holds;
-    const response = await fetch(request).finally(() => {
-      this.#working -= holds;
-      this.#activity++;
-    });
-    const { status } = response;
-    this.#sink.push({ ...entry, body, status, n, fault });
-    if (fault === "lost") throw broken("ECONNRESET");
-    if (fault === "killed") {
-      this.#crash(`request ${n} outside of the cluster, unanswered`, 0);
-      return await new Promise(() => {});
-    }
-    if (fault === "slow") {
-      const clock = this.#outside;
-      await sleep(SLOW_CALL_MS, { clock, signal: request.signal });
-      this.#activity++;
-    }
-    return response;
   }
 
   /** Starts a simulated process of the operator. */
@@ -924,20 +762,7 @@ export class World {
 
   /** Returns all objects except Events and those of a new server. */
   snapshot(): WorldObjects {
-    const objects: [string, UntypedObject][] = [];
-    for (const collection of this.#store.collections()) {
-      const { group, plural } = collection.resource;
-      if (plural === "events") continue;
-      for (const stored of collection.values()) {
-        const known = `${group}/${plural}/${stored.key}`;
-        if (this.#bootstrap.get(known) === stored.revision) continue;
-        // As a client reads it, with doubles as numbers.
-        const object: UntypedObject = JSON.parse(decoder.decode(stored.bytes));
-        const key = `${object.apiVersion} ${object.kind} ${stored.key}`;
-        objects.push([key, object]);
-      }
-    }
-    return Object.fromEntries(objects.sort(([a], [b]) => a < b ? -1 : 1));
+    return this.#objects.now();
   }
 
   /** Ends the simulation and restores the globals of the process. */
@@ -953,67 +778,8 @@ export class World {
   }
 }
 
-function randomChooser(random: () => number): Chooser {
-  return { order: ({ length }) => Math.floor(random() * length) };
-}
-
-/** Error of `fetch` for a connection that has failed. */
-function broken(code: string): TypeError {
-  // deno-lint-ignore coracle/error-message -- as the runtimes word it
-  const cause = Object.assign(new Error(`connection failed: ${code}`), {
-    code,
-  });
-  // deno-lint-ignore coracle/error-message -- as the runtimes word it
-  return new TypeError("fetch failed", { cause });
-}
-
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function kindOf({ apiVersion, kind }: ObjectReference): Kind<UntypedObject> {
-  return untyped({ ...parseApiVersion(apiVersion), kind });
-}
-
-export function referenceOf(object: object): ObjectReference {
-  const { apiVersion = "", kind = "", metadata } = object as UntypedObject;
-  const { name = "", namespace } = metadata ?? {};
-  return { apiVersion, kind, name, ...(namespace && { namespace }) };
-}
-
-/** Number of readiness changes of a flapping container; the last is ready. */
-const FLAPS = 7;
-/** Time until a late or flapping container is first ready, in milliseconds. */
-const READY_MS = { late: 10 * MINUTE_MS, flap: 3 * MINUTE_MS };
-
-function podHooks(
-  perturbations: Perturbations,
-  clock: WorldClock,
-): PodHooks | undefined {
-  const mode = perturbations.dependents;
-  if (mode === undefined) return undefined;
-  const view = clock.view();
-  return {
-    run({ pod, ready }) {
-      ready(false);
-      let isReady = false;
-      let turns = 0;
-      const { restartPolicy } = pod["spec"] as PodSpec;
-      const ended = Promise.withResolvers<number>();
-      const turn = () => {
-        isReady = !isReady;
-        ready(isReady);
-        if (mode === "flap" && ++turns < FLAPS) view.setTimer(turn, MINUTE_MS);
-        // That of a Job ends by itself, as without a hook.
-        else if (restartPolicy !== "Always") ended.resolve(0);
-      };
-      if (mode !== "never") {
-        view.setTimer(turn, READY_MS[mode]);
-        perturbations.lasts(clock.now() + READY_MS[mode] + FLAPS * MINUTE_MS);
-      }
-      return ended.promise;
-    },
-  };
 }
 
 /** Whether files are being read; only known in Node. */

@@ -14,6 +14,11 @@ export interface Chooser {
   crash?(target: string): "before" | "unanswered" | undefined;
 }
 
+/** Creates a chooser that takes any action. */
+export function randomChooser(random: () => number): Chooser {
+  return { order: ({ length }) => Math.floor(random() * length) };
+}
+
 /** Pending action: a request to handle, or an event to deliver. */
 export interface Action {
   /** Name of the delivery or write; undefined if its order is irrelevant. */

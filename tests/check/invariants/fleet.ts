@@ -25,7 +25,7 @@ import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
-import type { WorldStart } from "../../../dev/testing/check/world.ts";
+import type { WorldStart } from "../../../dev/testing/check/world_options.ts";
 import type { LogFields, Logger } from "../../../core/logger.ts";
 import { Random } from "../../soak/random.ts";
 import { Observer } from "./observer.ts";

@@ -15,7 +15,8 @@ import type {
   EventEntry,
   RequestEntry,
 } from "../../../dev/testing/check/trace.ts";
-import { World, type WorldObjects } from "../../../dev/testing/check/world.ts";
+import { World } from "../../../dev/testing/check/world.ts";
+import type { WorldObjects } from "../../../dev/testing/check/world_objects.ts";
 import { metricReader } from "../../soak/soaked_operator.ts";
 import {
   childName,

@@ -7,12 +7,8 @@ import type {
   TracedWrite,
   TraceEntry,
 } from "../../../dev/testing/check/run_record.ts";
-import {
-  type Case,
-  judge,
-  judgeReference,
-  type Violation,
-} from "../../../dev/testing/check/oracles.ts";
+import { judge, judgeReference } from "../../../dev/testing/check/oracles.ts";
+import type { Case, Violation } from "../../../dev/testing/check/violation.ts";
 import type { Scenario } from "../../../dev/testing/check/workload.ts";
 
 /** Object of a made-up run, with a UID made of its name. */

@@ -15,7 +15,7 @@ import type {
   Job,
   Judgement,
 } from "../../../dev/testing/check/check_session.ts";
-import type { Violation } from "../../../dev/testing/check/oracles.ts";
+import type { Violation } from "../../../dev/testing/check/violation.ts";
 import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
 import type { CheckReport } from "../../../dev/testing/check_options.ts";
 import type { Scenario } from "../../../dev/testing/check/workload.ts";

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Perturbation } from "../../../dev/testing/check/perturbations.ts";
 import { importFresh } from "../../../dev/testing/check/fresh_modules.ts";
-import type { WorldOptions } from "../../../dev/testing/check/world.ts";
+import type { WorldOptions } from "../../../dev/testing/check/world_options.ts";
 import { runWorld, type WorldRun, type WorldStep } from "./run_world.ts";
 
 const FILE = fileURLToPath(new URL("copier_operator.ts", import.meta.url));

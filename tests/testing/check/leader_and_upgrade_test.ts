@@ -4,7 +4,7 @@ import { z } from "zod";
 import { defineKind, Operator, patchStatus } from "../../../mod.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
-import type { OperatorCluster } from "../../../dev/testing/check/world.ts";
+import type { OperatorCluster } from "../../../dev/testing/check/world_options.ts";
 
 const Gadget = defineKind({
   group: "test.coracle.dev",

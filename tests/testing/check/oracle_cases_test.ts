@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  type Case,
   judgePaths,
   judgeReference,
-  type Violation,
 } from "../../../dev/testing/check/oracles.ts";
+import type { Case, Violation } from "../../../dev/testing/check/violation.ts";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
 import type { Scenario } from "../../../dev/testing/check/workload.ts";

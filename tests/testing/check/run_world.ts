@@ -4,13 +4,11 @@
  * @module
  */
 import type { UntypedObject } from "../../../core/api/object.ts";
-import type { ObjectReference } from "../../../dev/testing/check/perturbations.ts";
+import type { ObjectReference } from "../../../dev/testing/check/object_reference.ts";
 import type { TraceEntry } from "../../../dev/testing/check/trace.ts";
-import {
-  World,
-  type WorldObjects,
-  type WorldOptions,
-} from "../../../dev/testing/check/world.ts";
+import { World } from "../../../dev/testing/check/world.ts";
+import type { WorldObjects } from "../../../dev/testing/check/world_objects.ts";
+import type { WorldOptions } from "../../../dev/testing/check/world_options.ts";
 
 /** Step of a workload. */
 export type WorldStep =
