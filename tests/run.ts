@@ -208,6 +208,13 @@ const STEPS: readonly Step[] = [
   ]),
   check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   check("build", ["npm", "run", "-s", "build"]),
+  // Some of its tests run compilers, and set a longer limit: they begin early.
+  {
+    ...tests("node", () => files(PACKAGE)),
+    name: "package",
+    uses: "build",
+    silence: undefined,
+  },
   { ...tests("node", everywhere), batch: 32 },
   { ...tests("deno", everywhere), usual: byRuntime },
   { ...tests("bun", everywhere), usual: byRuntime },
@@ -227,13 +234,6 @@ const STEPS: readonly Step[] = [
     entry: undefined,
     workers: 1,
     batch: Infinity,
-    silence: undefined,
-  },
-  // Some of its tests run compilers, and set a longer limit.
-  {
-    ...tests("node", () => files(PACKAGE)),
-    name: "package",
-    uses: "build",
     silence: undefined,
   },
   {
