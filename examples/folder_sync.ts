@@ -99,24 +99,21 @@ export function folderSync(
   const operator = new Operator({ leaderElection: LEASE, ...options });
   let applied: { revision: string; at: number } | undefined;
   const limits = { every: "30s", timeout: "5m" } as const;
-  operator.job(
-    "folder-sync",
-    limits,
-    async ({ client, clock, signal, log }) => {
-      const revision = await repository.pull(signal);
-      const isRecent = applied && clock.now() - applied.at < 600_000;
-      if (isRecent && applied?.revision === revision) return;
-      const objects = await repository.objects();
-      const { previous, keep } = await inventory(client);
-      // Before the first write, so that nothing is forgotten after a crash.
-      await keep([...previous, ...objects]);
-      const set = { owner: OWNER, fieldManager: OWNER.name, previous };
-      const done = await applySet(client, objects, { ...set, signal, clock });
-      await keep(done.inventory);
-      applied = { revision, at: clock.now() };
-      log.info("Applied the folder", { revision, objects: objects.length });
-    },
-  );
+  operator.job("folder-sync", limits, async (ctx) => {
+    const { client, clock, signal } = ctx;
+    const revision = await repository.pull(signal);
+    const isRecent = applied && clock.now() - applied.at < 600_000;
+    if (isRecent && applied?.revision === revision) return;
+    const objects = await repository.objects();
+    const { previous, keep } = await inventory(client);
+    // Before the first write, so that nothing is forgotten after a crash.
+    await keep([...previous, ...objects]);
+    const set = { owner: OWNER, fieldManager: OWNER.name, previous };
+    const done = await applySet(client, objects, { ...set, signal, clock });
+    await keep(done.inventory);
+    applied = { revision, at: clock.now() };
+    ctx.log.info("Applied the folder", { revision, objects: objects.length });
+  });
   return operator;
 }
 
