@@ -138,6 +138,21 @@ export interface ControllerStartDeps {
   readonly conversion?: WebhookClientConfig | undefined;
 }
 
+/**
+ * Dependencies of what runs on each replica, whether it leads or not.
+ *
+ * @param client Client without a fence.
+ */
+export function unfenced(deps: ControllerDeps, client: Client): ControllerDeps {
+  return {
+    ...deps,
+    client,
+    shard: undefined,
+    mayRun: () => true,
+    isLeading: () => true,
+  };
+}
+
 /** Pauses between attempts to start. */
 const PAUSE = { initial: 1_000, max: 30_000 } as const;
 

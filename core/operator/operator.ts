@@ -62,6 +62,7 @@ import {
   type ManagedController,
   startAll,
   startController,
+  unfenced,
 } from "./controller_start.ts";
 import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
 import { Coordination } from "./coordination.ts";
@@ -260,17 +261,6 @@ export class Operator {
    * @throws {TypeError} If the name is taken or not valid.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
-   *
-   * @example Count the Jobs each night
-   * ```ts
-   * import { Operator } from "@coracle/operator";
-   * import { Job } from "@coracle/operator/kinds";
-   *
-   * const operator = new Operator();
-   * operator.job("count", { cron: "0 3 * * *" }, async (ctx) => {
-   *   ctx.log.info("Counted", { jobs: (await ctx.list(Job)).length });
-   * });
-   * ```
    */
   job(name: string, options: JobOptions, run: JobRun): JobHandle {
     const { job, controller: given } = jobSettings(name, options);
@@ -666,7 +656,9 @@ export class Operator {
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps: leaderOnly ? deps : this.#unfenced(deps),
+      deps: leaderOnly
+        ? deps
+        : unfenced(deps, this.#traced(this.#client as Client)),
       controllers: this.#controllers,
       client: this.#client as Client,
       conversion: this.#admission.conversion,
@@ -788,16 +780,5 @@ export class Operator {
   #traced(client: Client): Client {
     const { tracer } = this.#settings;
     return tracer === undefined ? client : client.with([traceRequests(tracer)]);
-  }
-
-  /** Dependencies of what runs on each replica, whether it leads or not. */
-  #unfenced(deps: ControllerDeps): ControllerDeps {
-    return {
-      ...deps,
-      client: this.#traced(this.#client as Client),
-      shard: undefined,
-      mayRun: () => true,
-      isLeading: () => true,
-    };
   }
 }

@@ -33,7 +33,20 @@ export const JOB_KIND: ResolvedKind = Object.freeze({
   scope: "Cluster",
 });
 
-/** Options of a job: what causes its runs, and their limits. */
+/**
+ * Options of a job: what causes its runs, and their limits.
+ *
+ * @example Count the Jobs each night
+ * ```ts
+ * import { Operator } from "@coracle/operator";
+ * import { Job } from "@coracle/operator/kinds";
+ *
+ * const operator = new Operator();
+ * operator.job("count", { cron: "0 3 * * *" }, async (ctx) => {
+ *   ctx.log.info("Counted", { jobs: (await ctx.list(Job)).length });
+ * });
+ * ```
+ */
 export interface JobOptions {
   /**
    * Period of the runs, from the start of one to the start of the next; longer
