@@ -55,6 +55,7 @@ export * from "./controller/context.ts";
 export type { ControllerHealth } from "./controller/controller.ts";
 export type { ObjectHistory } from "./controller/object_history.ts";
 export type { JobContext, JobOptions } from "./controller/job/job_options.ts";
+export type { TaskOptions } from "./controller/task/task_controller.ts";
 export type {
   ControllerOptions,
   PrimaryCacheOptions,
@@ -84,6 +85,7 @@ export {
   loadOperatorConfig,
   type LoadOperatorConfigOptions,
 } from "./operator/operator_config.ts";
+export type { SnapshotOptions } from "./cache/snapshot/snapshot_options.ts";
 export type {
   OperatorCacheOptions,
   OperatorConfig,

@@ -222,11 +222,16 @@ export function rateLimit(
   };
 }
 
+/** Time limit of the body of a refusal, in milliseconds. */
+const REFUSAL_LIMIT_MS = 10_000;
+
 /**
  * Middleware that fails a request if its response does not begin within a time
  * limit, or if no further chunk arrives within the limit: a silent connection
  * would block its caller indefinitely. Time that the reader takes between chunks
- * does not count. Requests with `mayPause` have no limit after the head.
+ * does not count. Requests with `mayPause` have no limit after the head. The body of
+ * a refusal must end within the limit, and within ten seconds: nobody needs all of
+ * it, and one that drips would hold its caller for hours.
  *
  * @param limit The time limit, in milliseconds.
  */
@@ -248,12 +253,21 @@ export function responseTimeout(limit: number, clock: Clock): Middleware {
       watch.end();
       return response;
     }
-    const mayPause = response.status < 300 &&
+    const isRefusal = response.status >= 300;
+    const mayPause = !isRefusal &&
       (request.mayPause === true || request.verb === "connect");
+    const whole = Math.min(limit, REFUSAL_LIMIT_MS);
+    const begun = clock.now();
+    const read = (chunk: Promise<IteratorResult<Uint8Array, unknown>>) => {
+      if (mayPause) return chunk;
+      return isRefusal
+        ? watch.limited("end", chunk, whole, clock.now() - begun)
+        : watch.limited("continue", chunk);
+    };
     return {
       status: response.status,
       headers: response.headers,
-      body: watchedBody(response.body, watch, mayPause),
+      body: watchedBody(response.body, watch, read),
       cancel: () =>
         (mayPause
           ? response.cancel()
@@ -285,15 +299,20 @@ class ResponseWatch {
     return this.#controller.signal;
   }
 
-  /** Waits for the next step of the response, within the limit. */
-  limited<V>(verb: string, step: Promise<V>): Promise<V> {
+  /** Waits for the next step of the response, within a limit that may have begun. */
+  limited<V>(
+    verb: string,
+    step: Promise<V>,
+    limit = this.#limit,
+    elapsed = 0,
+  ): Promise<V> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.setTimer(() =>
         this.#abort(
           new Error(
-            `Cannot ${this.#request.action}: the server did not ${verb} its response within ${this.#limit} ms`,
+            `Cannot ${this.#request.action}: the server did not ${verb} its response within ${limit} ms`,
           ),
-        ), this.#limit);
+        ), Math.max(0, limit - elapsed));
       const failed = (error: unknown) => {
         timer.cancel();
         reject(error);
@@ -322,14 +341,15 @@ class ResponseWatch {
 }
 
 /**
- * Wraps a body with a time limit for each chunk, unless it may pause. Returns
- * the promises of the body without awaiting them, because all watch events pass
- * here.
+ * Wraps a body with the time limit of each chunk. Returns the promises of the body
+ * without awaiting them, because all watch events pass here.
  */
 function watchedBody(
   body: AsyncIterable<Uint8Array>,
   watch: ResponseWatch,
-  mayPause: boolean,
+  limited: (
+    chunk: Promise<IteratorResult<Uint8Array, unknown>>,
+  ) => Promise<IteratorResult<Uint8Array, unknown>>,
 ): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]() {
@@ -337,8 +357,7 @@ function watchedBody(
       const end = () => watch.end();
       return {
         next() {
-          const next = chunks.next();
-          const result = mayPause ? next : watch.limited("continue", next);
+          const result = limited(chunks.next());
           result.then(({ done }) => done && end(), end);
           return result;
         },

@@ -111,7 +111,9 @@ export interface ControllerOptions<
   readonly generationAware?: boolean | undefined;
   /**
    * Annotations that request a run: an update that sets one of them to a new
-   * value triggers a run, even if the generation does not change.
+   * value triggers a run, even if the generation does not change. The removal of
+   * one triggers none: where it counts, set `generationAware: false`, and decide
+   * by `filters.update`.
    *
    * @default {[]}
    */
@@ -237,6 +239,14 @@ export interface ControllerOptions<
    */
   readonly install?: boolean | undefined;
   /**
+   * Whether the replica that leads stores the primaries anew in the storage version
+   * of their definition, if some may be stored in another one, as `coracle migrate`
+   * does; only kinds of `defineKind` have one.
+   *
+   * @default {false}
+   */
+  readonly migrateStorage?: boolean | undefined;
+  /**
    * Admission of the primaries: `validate` and `default` handlers with the options
    * of `operator.admit`, of which this is the short form. Defaults to no admission.
    */
@@ -348,6 +358,7 @@ export const CONTROLLER_OPTIONS: OptionTable<
   fieldManager: "manager?",
   serverSideApply: { type: "boolean", default: true },
   install: { type: "boolean", default: false },
+  migrateStorage: { type: "boolean", default: false },
   // Checked by operator.admit().
   admission: { type: "object?", configurable: false },
 };

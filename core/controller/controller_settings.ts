@@ -57,6 +57,8 @@ export interface ControllerSettings<
   readonly debounce: number;
   /** Whether primaries that exist run when this replica begins to run them. */
   readonly runsAtStart: boolean;
+  /** Whether a run is a long task, which a change of its object ends. */
+  readonly isTask: boolean;
 }
 
 /**
@@ -119,6 +121,7 @@ export function controllerSettings<P extends KubernetesObject>(
     },
     debounce: 0,
     runsAtStart: true,
+    isTask: false,
   };
 }
 

@@ -35,6 +35,8 @@ export type ManagedController =
         | "fieldManager"
         | "finalizer"
         | "install"
+        | "isTask"
+        | "migrateStorage"
         | "namespaces"
         | "pauseAnnotation"
         | "selection"

@@ -46,6 +46,12 @@ import {
   jobSettings,
 } from "../controller/job/job_options.ts";
 import type { ObjectHistory } from "../controller/object_history.ts";
+import {
+  TaskController,
+  type TaskOptions,
+  taskOptions,
+  type TaskRun,
+} from "../controller/task/task_controller.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
@@ -76,9 +82,11 @@ import {
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
+import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
+import { StorageMigrations } from "./storage_migrations.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
 
 type State = "stopped" | "starting" | "started" | "stopping";
@@ -111,6 +119,7 @@ export class Operator {
   #client: Client | undefined;
   #coordination: Coordination | undefined;
   readonly #admission: OperatorAdmission;
+  readonly #migrations: StorageMigrations;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -143,6 +152,11 @@ export class Operator {
     this.#admission = new OperatorAdmission({
       settings: this.#settings,
       controllers: this.#controllers,
+    });
+    this.#migrations = new StorageMigrations({
+      clock: this.#settings.clock,
+      log: this.#settings.logger,
+      controllers: () => this.#controllers.values(),
     });
     const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
@@ -212,9 +226,15 @@ export class Operator {
       configuredController(kind, options, config),
     );
     this.#checkName(controller.name);
-    if (options.install && !controller.watchedKinds.some(isDefinedKind)) {
+    const needing = options.install &&
+        !controller.watchedKinds.some(isDefinedKind)
+      ? "install"
+      : options.migrateStorage && !isDefinedKind(controller.kind)
+      ? "migrateStorage"
+      : undefined;
+    if (needing !== undefined) {
       throw new TypeError(
-        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
+        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "${needing}" needs: received ${kind.kind}`,
       );
     }
     this.#controllers.forEach((one) => checkSameKind(controller, one));
@@ -240,34 +260,25 @@ export class Operator {
   }
 
   /**
-   * Registers a job: work without a primary, such as a schedule, the sync of a
-   * whole kind, or a poll of something outside. It has one run at a time, which
-   * does all that there is to do: changes during a run, and missed times, cause
-   * one more run. On a started operator it starts immediately.
+   * Registers a job: work without a primary, such as a schedule or the sync of a
+   * whole kind. It has one run at a time, which does all that there is to do:
+   * changes during a run, and missed times, cause one more run.
    *
    * @param name The name of the job, unique among the controllers of the operator.
-   * @param options What causes a run: a schedule, watches or sources; without any
-   * of them the job runs once at the start, until it succeeds.
+   * @param options What causes a run; without anything the job runs at the start.
    * @param run The function; an error fails the run, which is retried.
    * @throws {TypeError} If the name is taken or not valid.
    * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
    * valid; the error names it.
    *
-   * @example Delete old Jobs each night
+   * @example Count the Jobs each night
    * ```ts
    * import { Operator } from "@coracle/operator";
    * import { Job } from "@coracle/operator/kinds";
    *
    * const operator = new Operator();
-   * operator.job("cleaner", {
-   *   cron: "0 3 * * *",
-   *   timeZone: "Europe/Berlin",
-   *   timeout: "10m",
-   * }, async (ctx) => {
-   *   for (const { metadata, status } of await ctx.list(Job)) {
-   *     const age = ctx.clock.wallTime() - Date.parse(status?.completionTime ?? "");
-   *     if (age > 7 * 24 * 3_600_000) await ctx.delete(Job, metadata);
-   *   }
+   * operator.job("count", { cron: "0 3 * * *" }, async (ctx) => {
+   *   ctx.log.info("Counted", { jobs: (await ctx.list(Job)).length });
    * });
    * ```
    */
@@ -287,6 +298,48 @@ export class Operator {
       trigger: () => controller.trigger(name),
       health: () => controller.health(),
     };
+  }
+
+  /**
+   * Registers tasks: a long function for each object of a kind, such as one that
+   * follows a stream, with `ctx.signal` for its end. The task of an object begins
+   * when it appears, and ends when it is deleted, changes as `when` says, or this
+   * replica no longer leads. One that throws is started again after a pause. A stop of
+   * the operator ends all, and waits for them within its grace period.
+   *
+   * @param kind The kind of the objects.
+   * @param options Which objects have a task, and when it is started again.
+   * @param run The task.
+   * @throws {TypeError} If the name is taken.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   *
+   * @example Follow the log of each Pod with a label
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   * import { Pod } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator();
+   * operator.task(Pod, {
+   *   labelSelector: "logs=collected",
+   *   when: (pod) => pod.status?.phase === "Running",
+   * }, async (pod, { client, log, signal }) => {
+   *   const lines = client.logs(pod.metadata, { follow: true, signal });
+   *   for await (const line of lines) log.info(line);
+   * });
+   * ```
+   */
+  task<P extends KubernetesObject>(
+    kind: Kind<P>,
+    options: TaskOptions<P>,
+    run: TaskRun<P>,
+  ): ControllerHandle<P> {
+    const given = taskOptions(kind, options, run);
+    const configured = configuredController(kind, given, this.#settings.config);
+    const controller = new TaskController(kind, run, configured, options.when);
+    this.#checkName(controller.name);
+    this.#add(controller);
+    return controller;
   }
 
   #checkName(name: string): void {
@@ -598,7 +651,16 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
+    this.#migrate();
     host().operators?.started?.(this);
+  }
+
+  /** Begins the migrations of stored objects, if this replica leads. */
+  #migrate(): void {
+    const { client } = this.#deps ?? {};
+    if (this.#state !== "started" || client === undefined) return;
+    if (!this.#coordination?.isLeading) return;
+    this.#migrations.begin(client, this.#ending.signal);
   }
 
   async #startController(
@@ -705,6 +767,7 @@ export class Operator {
       log: logger,
       controllers: () =>
         [...this.#controllers.values()].filter(({ leaderOnly }) => leaderOnly),
+      onLeading: () => this.#migrate(),
     });
     const { client, shard } = coordination;
     this.#deps = {
@@ -715,7 +778,9 @@ export class Operator {
         reconnect,
         onMoved: (kind) => this.#followMoved(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
+        snapshots: await openSnapshots(this.#settings, base),
       }),
+      skipsRuns: skipsRuns(this.#settings),
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),

@@ -24,7 +24,11 @@ export async function drain(
   controllers: readonly ManagedController[],
   { clock, log, grace, hurry }: DrainDeps,
 ): Promise<void> {
-  for (const controller of controllers) controller.pause();
+  for (const controller of controllers) {
+    controller.pause();
+    // Tasks end by their signal only.
+    if (controller.settings.isTask) controller.abort();
+  }
   const idle = Promise.all(
     controllers.map((controller) => controller.whenIdle()),
   );

@@ -5,7 +5,8 @@ import type { ManagedController } from "./controller_start.ts";
 const NAMED_FAILURES = 5;
 
 /**
- * Waits until each primary and each job of the controllers has had a run.
+ * Waits until each primary and each job of the controllers has had a run. Tasks
+ * are not awaited.
  *
  * @throws {AggregateError} If the last run of any of them failed; it names some
  * and has the errors of all.
@@ -14,10 +15,11 @@ export async function singleRun(
   controllers: readonly ManagedController[],
 ): Promise<void> {
   const outcomes = await Promise.all(
-    controllers.map(async (controller) => ({
-      name: controller.name,
-      errors: await controller.ranOnce(),
-    })),
+    controllers.filter(({ settings }) => !settings.isTask)
+      .map(async (controller) => ({
+        name: controller.name,
+        errors: await controller.ranOnce(),
+      })),
   );
   const runs = outcomes.flatMap(({ name, errors }) =>
     Array.from(errors, ([key, error]) => ({ name, key, error }))

@@ -242,6 +242,40 @@ scenario(
 );
 
 scenario(
+  "A finalizer is added to some objects by ctx.addFinalizer, without idle requests",
+  async (fixture) => {
+    const finalizer = "finalizer.test/finalizer";
+    const runs: string[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile({ metadata, spec }, ctx) {
+        const { name, deletionTimestamp, finalizers = [] } = metadata;
+        if (ctx.deleted) return void runs.push(`${name} gone`);
+        if (deletionTimestamp !== undefined) {
+          if (!finalizers.includes(finalizer)) return;
+          runs.push(`${name} cleaned up`);
+          await ctx.removeFinalizer(finalizer);
+        } else if (spec.value === "hold") await ctx.addFinalizer(finalizer);
+        else await ctx.removeFinalizer(finalizer);
+      },
+    }, { allEvents: true });
+    await fixture.start(operator);
+    await fixture.create("held", { value: "hold" });
+    await fixture.create("free", { value: "free" });
+    await fixture.until(async () =>
+      (await finalizers(fixture, "held"))[0] === finalizer
+    );
+    const { resourceVersion } = (await fixture.gadget("free"))?.metadata ?? {};
+    assert.deepEqual(await finalizers(fixture, "free"), []);
+    await fixture.remove("held");
+    await fixture.until(() => runs.includes("held gone"));
+    assert.deepEqual(runs, ["held cleaned up", "held gone"]);
+    const free = await fixture.gadget("free");
+    assert.equal(free?.metadata.resourceVersion, resourceVersion);
+  },
+);
+
+scenario(
   "Objects are cleaned up when their whole namespace is deleted [ControllerNamespaceDeletionE2E]",
   async (fixture) => {
     await fixture.client.create(Namespace, { metadata: { name: "team" } });

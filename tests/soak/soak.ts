@@ -5,10 +5,13 @@
  * ```sh
  * npm run soak -- --minutes 10 --objects 100 --changes 20 --seed 1
  * npm run soak -- --minutes 30 --objects 50000 --changes 200 --charts charts
+ * npm run soak -- --minutes 5 --http 1 --proxy
  * ```
  *
- * `--changes` is their number a second; `--charts` draws memory, handles and
- * lag of the event loop over the time after the warm-up.
+ * `--changes` is their number a second; `--http` the version of HTTP of the
+ * watches; `--proxy` puts a proxy between that cuts, delays and freezes
+ * connections and closes idle ones; `--charts` draws memory, handles and lag of
+ * the event loop over the time after the warm-up.
  *
  * @module
  */
@@ -51,6 +54,8 @@ const { values, positive, integer } = commandLine("soak", {
   objects: { type: "string", default: "100" },
   changes: { type: "string", default: "20" },
   seed: { type: "string", default: "1" },
+  http: { type: "string", default: "2" },
+  proxy: { type: "boolean", default: false },
   charts: { type: "string" },
 });
 const duration = positive("minutes") * 60_000;
@@ -59,7 +64,10 @@ const [objects, changesPerSecond] = [
   positive("changes"),
 ];
 const seed = integer("seed");
-const { charts } = values;
+const { charts, http } = values;
+if (http !== "1" && http !== "2") {
+  throw new RangeError(`Cannot soak: --http must be 1 or 2: received ${http}`);
+}
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
@@ -73,6 +81,8 @@ async function startServer(kubeconfig: string) {
     String(objects),
     String(seed),
     String(changesPerSecond),
+    http,
+    values.proxy ? "proxy" : "direct",
   ], { stdio: ["pipe", "pipe", "inherit"] });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text) => output += text);
@@ -194,7 +204,7 @@ const soaked = new SoakedOperator({ client, metrics, clock, random });
 await soaked.operator.start();
 
 process.stderr.write(
-  `Soaking ${objects} objects for ${values.minutes} minutes with ${changesPerSecond} changes a second, seed ${seed}…\n`,
+  `Soaking ${objects} objects for ${values.minutes} minutes with ${changesPerSecond} changes a second over HTTP/${http}, seed ${seed}…\n`,
 );
 
 if (charts !== undefined) await mkdir(charts, { recursive: true });

@@ -11,12 +11,17 @@ import { installCrd } from "../../core/crd/install_crd.ts";
 import { Buoy } from "./buoy.ts";
 import { Churn } from "./churn.ts";
 import { Random } from "./random.ts";
+import { RoughProxy } from "./rough_proxy.ts";
 import { Weather } from "./weather.ts";
 
-const [kubeconfig = "", objects, seed, changes] = process.argv.slice(2);
+const [kubeconfig = "", objects, seed, changes, http, way] = process.argv
+  .slice(2);
 const clock = systemClock;
 const random = new Random(Number(seed));
-const server = await ApiServer.start({ seed: Number(seed) });
+const server = await ApiServer.start({
+  seed: Number(seed),
+  http2: http === "2",
+});
 const { client } = server;
 await installCrd(client, Buoy);
 const churn = new Churn({
@@ -28,7 +33,11 @@ const churn = new Churn({
 });
 const weather = new Weather({ server, clock, random, period: 5_000 });
 await churn.fill();
-await writeFile(kubeconfig, server.kubeconfig, { mode: 0o600 });
+const proxy = way === "proxy"
+  ? await RoughProxy.start({ target: server.url, random, period: 2_000 })
+  : undefined;
+const reached = server.kubeconfig.replace(server.url, proxy?.url ?? server.url);
+await writeFile(kubeconfig, reached, { mode: 0o600 });
 process.stdout.write("ready\n");
 
 const ending = new AbortController();
@@ -39,9 +48,12 @@ const going = Promise.all([
 await once(process.stdin, "data");
 ending.abort();
 await going;
+proxy?.calm();
+const rough = proxy === undefined ? "" : `, ${proxy.faults} of the proxy`;
 process.stdout.write(
-  `${churn.changes} changes during ${weather.faults} faults\n`,
+  `${churn.changes} changes during ${weather.faults} faults${rough}\n`,
 );
 await once(process.stdin, "data");
+await proxy?.stop();
 await server.stop();
 process.exit();

@@ -19,6 +19,7 @@ const EFFECTS: readonly FaultEffect[] = [
   { conflict: true },
   { expired: true },
   { delay: 500 },
+  { goAway: true },
   { reset: "request" },
   { cutAfter: 700 },
   { stallAfter: 5 },
@@ -64,6 +65,7 @@ export class Weather {
       () => faults.stallWatches(),
       () => faults.expireWatches(),
       () => faults.compact(),
+      () => faults.goAway(),
       () => faults.dropConnections(),
       () => void faults.restart({ downFor: 2_000 }),
     ])();

@@ -42,6 +42,7 @@ export async function openWebSocket(
 ): Promise<OpenStream> {
   const { origin, prefix } = serverAddress(options.server);
   const { beforeSend } = request;
+  const limit = options.connectTimeout ?? CONNECT_TIMEOUT_MS;
   request.signal?.throwIfAborted();
   const socket = new WebSocket(
     `${origin.replace(/^http/, "ws")}${prefix}${request.path}`,
@@ -50,7 +51,7 @@ export async function openWebSocket(
       ...tlsOptions(options),
       ...await proxyOptions(new URL(origin), options, request.signal),
       headers: headerLines(request),
-      handshakeTimeout: options.connectTimeout ?? CONNECT_TIMEOUT_MS,
+      handshakeTimeout: limit,
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
       ...(beforeSend && {
@@ -67,7 +68,7 @@ export async function openWebSocket(
       }),
     },
   );
-  const stream = new WebSocketStream(socket, origin);
+  const stream = new WebSocketStream(socket, origin, limit);
   const onAbort = () => stream.abort(request.signal?.reason);
   request.signal?.addEventListener("abort", onAbort, { once: true });
   socket.once("close", () => {
@@ -134,7 +135,8 @@ class WebSocketStream implements OpenStream {
   #failure: unknown;
   #received = true;
 
-  constructor(socket: WebSocket, origin: string) {
+  /** @param limit Time limit of the body of a refusal, in milliseconds. */
+  constructor(socket: WebSocket, origin: string, limit: number) {
     this.#socket = socket;
     this.messages = new ChunkQueue({
       pause: () => socket.pause(),
@@ -145,7 +147,7 @@ class WebSocketStream implements OpenStream {
     this.opened = new Promise((resolve, reject) => {
       socket.on("open", resolve);
       socket.on("unexpected-response", (request, response) => {
-        void readRefusal(response).then((body) => {
+        void readRefusal(response, limit).then((body) => {
           this.#failure ??= new StreamRefusedError(origin, {
             status: response.statusCode ?? 0,
             body,
@@ -225,8 +227,12 @@ function bytesOf(data: RawData): Uint8Array {
   return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
 }
 
-async function readRefusal(response: IncomingMessage): Promise<string> {
+async function readRefusal(
+  response: IncomingMessage,
+  limit: number,
+): Promise<string> {
   let body = "";
+  const timer = setTimeout(() => response.destroy(), limit);
   try {
     response.setEncoding("utf8");
     for await (const text of response) {
@@ -235,6 +241,8 @@ async function readRefusal(response: IncomingMessage): Promise<string> {
     }
   } catch {
     // The part that was received is enough for the error.
+  } finally {
+    clearTimeout(timer);
   }
   return body;
 }

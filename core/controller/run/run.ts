@@ -24,7 +24,8 @@ export class RunAbortedError extends Error {
     | "leadership"
     | "shutdown"
     | "namespace"
-    | "shard";
+    | "shard"
+    | "change";
 
   /**
    * Creates the reason of an aborted run.
@@ -68,6 +69,7 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   shutdown: "the operator stops",
   namespace: "its namespace is no longer watched",
   shard: "its object belongs to another replica",
+  change: "its object has changed",
 };
 
 /** Maximum number of writes of a run that are listed. */

@@ -31,6 +31,7 @@ import { type Lifecycle, lifecycleOf } from "./lifecycle/lifecycle.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
 import { toStoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
+import { objectWarnings } from "./object_warnings.ts";
 import { validatorsOf } from "./validation/validators.ts";
 
 /** Paths of a Scale in the built-in resources that have it. */
@@ -116,6 +117,7 @@ function definition(
     ...data.traits,
     convert: converterOf(key, { group, kind }),
     ...validatorsOf(key, data),
+    warnings: objectWarnings,
     ...lifecycle,
     prepareForCreate(object, context): void {
       lifecycle.prepareForCreate?.(object, context);

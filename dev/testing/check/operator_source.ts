@@ -42,6 +42,8 @@ export interface OperatorSource {
   readonly unserved: readonly Kind[];
   /** Whether the operator elects a leader. */
   readonly elects: boolean;
+  /** Whether the operator has webhooks. */
+  readonly admits: boolean;
   /** Returns the kind of a resource, by its group and plural. */
   kindOf(group: string, resource: string): string;
   /**
@@ -138,6 +140,9 @@ export async function operatorSource(
     ),
     elects: described.operators.some((one) =>
       one.settings?.leaderElection !== undefined
+    ),
+    admits: described.operators.some((one) =>
+      one.settings?.webhooks !== undefined
     ),
     kindOf: (group, resource) => names.get(`${group}/${resource}`) ?? resource,
     load: async (start, isOld) =>

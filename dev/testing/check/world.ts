@@ -50,6 +50,7 @@ import { type Chooser, Schedule } from "./world_schedule.ts";
 import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 import { webhookServices } from "../webhook_services.ts";
+import { disturbedHost } from "./disturbed_webhooks.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
 const QUIET_TURNS = 4;
@@ -318,7 +319,7 @@ export class World {
       clock,
       server,
       perturbations,
-      webhooks: webhooks.host,
+      webhooks: disturbedHost(webhooks.host, { perturbations, clock }),
     });
     active = world;
     try {
@@ -855,9 +856,16 @@ export class World {
     await this.#change("user", referenceOf(object), { patch: object });
   }
 
-  /** Deletes an object as the user. */
-  async delete(target: ObjectReference): Promise<void> {
-    await this.#change("user", target, { delete: true });
+  /**
+   * Deletes an object as the user.
+   *
+   * @param policy What happens to its parts: kubectl deletes them after it.
+   */
+  async delete(
+    target: ObjectReference,
+    policy: "Background" | "Foreground" = "Background",
+  ): Promise<void> {
+    await this.#change("user", target, { delete: policy });
   }
 
   async #edit(
@@ -879,8 +887,10 @@ export class World {
       (namespace) => {
         const key = { name: target.name, namespace };
         return deletes
-          // As kubectl does; the server's default leaves the pods of a Job.
-          ? this.client.delete(kind, key, { propagationPolicy: "Background" })
+          ? this.client.delete(kind, key, {
+            // As kubectl does; the server's default leaves the pods of a Job.
+            propagationPolicy: deletes === true ? "Background" : deletes,
+          })
           : this.client.patch(kind, key, patch, { fieldManager: who });
       },
     );

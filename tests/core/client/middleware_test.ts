@@ -32,6 +32,7 @@ import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { LeakGuard } from "../../support/leaks.ts";
+import { sleep } from "../../../core/clock.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { RecordedTracer } from "../../support/recorded_tracer.ts";
 import {
@@ -325,11 +326,11 @@ test("responseTimeout ends a response that stalls, unless it may pause", async (
   const clock = new VirtualClock();
   const silent = { [Symbol.asyncIterator]: () => ({ next: never }) };
   const never = () => new Promise<never>(() => {});
-  const cases: readonly (readonly [number, Partial<ApiRequest>, boolean])[] = [
-    [200, {}, true],
-    [200, { verb: "watch", mayPause: true }, false],
-    [200, { verb: "connect" }, false],
-    [410, { verb: "watch", mayPause: true }, true],
+  const cases: readonly (readonly [number, Partial<ApiRequest>, string])[] = [
+    [200, {}, "continue"],
+    [200, { verb: "watch", mayPause: true }, ""],
+    [200, { verb: "connect" }, ""],
+    [410, { verb: "watch", mayPause: true }, "end"],
   ];
   for (const [status, changes, ends] of cases) {
     const send = responseTimeout(1_000, clock)(() =>
@@ -344,7 +345,7 @@ test("responseTimeout ends a response that stalls, unless it may pause", async (
       told,
       ends
         ? [
-          "Cannot read /x: the server did not continue its response within 1000 ms",
+          `Cannot read /x: the server did not ${ends} its response within 1000 ms`,
         ]
         : [],
     );
@@ -353,6 +354,52 @@ test("responseTimeout ends a response that stalls, unless it may pause", async (
     const cancelled = response.cancel();
     await clock.advance(1_000);
     await cancelled;
+  }
+});
+
+/** Body that never ends: a byte after each pause. */
+async function* dripping(pause: number, clock: VirtualClock) {
+  for (;;) {
+    await sleep(pause, { clock });
+    yield Uint8Array.of(32);
+  }
+}
+
+test("responseTimeout ends the body of a refusal that drips, but no other", async () => {
+  for (
+    const [limit, status, ended] of [
+      [1_000, 403, 1_000],
+      [60_000, 403, 10_000],
+      [60_000, 200, Infinity],
+    ] as const
+  ) {
+    const clock = new VirtualClock();
+    const send = responseTimeout(limit, clock)(() =>
+      Promise.resolve({
+        status,
+        headers: {},
+        body: dripping(limit / 4, clock),
+        cancel: () => Promise.resolve(),
+      })
+    );
+    const response = await send({ ...READ, verb: "list" });
+    const begun = clock.now();
+    let end = Infinity;
+    let error: Error | undefined;
+    const reading = (async () => {
+      for await (const _chunk of response.body);
+    })();
+    reading.catch((reason) => {
+      end = clock.now() - begun;
+      error = reason;
+    });
+    await clock.advance(120_000);
+    assert.equal(end, ended);
+    if (ended === Infinity) continue;
+    assert.equal(
+      error?.message,
+      `Cannot read /x: the server did not end its response within ${ended} ms`,
+    );
   }
 });
 

@@ -17,6 +17,7 @@ function drained() {
     ({
       name,
       runningKeys: keys,
+      settings: { isTask: false },
       pause: () => void calls.push(`pause ${name}`),
       abort: () => void calls.push(`abort ${name}`),
       whenIdle: () => idle,

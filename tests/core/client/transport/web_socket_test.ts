@@ -393,6 +393,25 @@ test("openWebSocket reads a part of a refusal that does not end, and closes it",
     await until("it is closed", () => open.size === 0);
   }));
 
+test("openWebSocket reads a refusal that drips for its time limit, and closes it", () =>
+  withPlainServer((socket) => {
+    socket.write("HTTP/1.1 403 Forbidden\r\n\r\nno");
+    const drip = setInterval(() => socket.write("."), 20);
+    socket.on("close", () => clearInterval(drip));
+  }, async (server, open) => {
+    const refused = assert.rejects(
+      openWebSocket(PLAIN, { server, connectTimeout: 300 }),
+      (error) => {
+        assert.ok(error instanceof StreamRefusedError);
+        assert.equal(error.status, 403);
+        assert.match(error.body, /^no/);
+        return true;
+      },
+    );
+    await inTime("the refusal", refused);
+    await until("it is closed", () => open.size === 0);
+  }));
+
 test("openWebSocket gives up a server that does not answer at its time limit", () =>
   withPlainServer((socket) => {
     socket.resume().on("end", () => socket.end());
