@@ -109,7 +109,10 @@ function changeOf(
   const { before, after, last, write, others } = touched;
   const isGone = before !== undefined &&
     (after === undefined || after.terminating && !before.terminating);
-  if (write === undefined && !isGone) return undefined;
+  // What a controller deletes by itself is its answer.
+  if (write === undefined && !(isGone && haveGone(last.owners, gone))) {
+    return undefined;
+  }
   if (before === undefined && after === undefined) return undefined;
   const { definition, namespace, name } = last;
   const object = (after ?? last).parse();
@@ -212,14 +215,21 @@ function ownerText({ kind, name }: OwnerReference, namespace: string): string {
   return `${kind} ${namespace === "" ? name : `${namespace}/${name}`}`;
 }
 
+/** Whether an object has owners, none of which stays. */
+function haveGone(
+  owners: readonly OwnerReference[] = [],
+  gone: ReadonlySet<string>,
+): boolean {
+  return owners.length > 0 && owners.every(({ uid }) => gone.has(uid));
+}
+
 /** Why an object would be deleted. */
 function deletionCause(
   { deletedBy, write, before, last }: TouchedObject,
   gone: ReadonlySet<string>,
 ): string {
   const owners = last.owners ?? [];
-  const ownersGo = owners.length > 0 &&
-    owners.every(({ uid }) => gone.has(uid));
+  const ownersGo = haveGone(owners, gone);
   if (write === undefined || deletedBy === "cluster" && ownersGo) {
     return ownersGo ? "garbage collection: its owner goes" : "the cluster";
   }

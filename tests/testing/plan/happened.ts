@@ -49,7 +49,9 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
     else if (is === undefined) found.push([`delete ${text}`, {}]);
     else {
       const isSecret = kind === "Secret";
-      const fields = fieldDifferences(was, is).map(({ path, after }) => [
+      const fields = fieldDifferences(was, is).filter(({ path }) =>
+        kind !== "Deployment" || !isOfController(pathText(path))
+      ).map(({ path, after }) => [
         pathText(path),
         isSecret && path[0] === "data" ? "(hidden)" : plain(after),
       ]);
@@ -62,6 +64,13 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
     }
   }
   return Object.fromEntries(found.sort(byName));
+}
+
+/** Whether the controller of Deployments writes a field of them. */
+function isOfController(path: string): boolean {
+  return path.startsWith(".status") ||
+    path.includes("deployment.kubernetes.io/revision") ||
+    path === ".metadata.annotations";
 }
 
 type Objects = ReadonlyMap<string, UntypedObject>;
