@@ -85,6 +85,7 @@ export {
   loadOperatorConfig,
   type LoadOperatorConfigOptions,
 } from "./operator/operator_config.ts";
+export type { SnapshotOptions } from "./cache/snapshot/snapshot_options.ts";
 export type {
   OperatorCacheOptions,
   OperatorConfig,

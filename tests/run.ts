@@ -140,11 +140,17 @@ const ENTRY_POINTS: readonly string[] = [
 const TESTS = "{tests,examples}/**/*_test.ts";
 /**
  * Tests whose subject depends on a runtime: sockets, streams, processes, files,
- * cryptography, clocks, loaders and the command line; property tests of scanner,
- * store and queue; and all scenarios.
+ * cryptography, clocks, loaders and the processes of the command line; property
+ * tests of scanner, store and queue; and all scenarios. Of kubectl, which is the
+ * same program on each, those that show how it reaches the server.
  */
 const BY_RUNTIME: readonly string[] = [
-  "tests/{scenarios,cli,create}/**/*_test.ts",
+  "tests/create/*_test.ts",
+  "tests/scenarios/*_test.ts",
+  "tests/scenarios/webpage/**/*_test.ts",
+  "tests/scenarios/kubectl/{discover,wait}_test.ts",
+  "tests/cli/{apiserver_command,check_workers,dev_command,embedded_server,main_process,main,operator_module,replaced_files,serving,uncaught_errors,why_command}_test.ts",
+  "tests/cli/{envtest,window}/**/*_test.ts",
   "tests/core/{clock,error_text,logger,node_http,pace,signals}_test.ts",
   "tests/core/admission/{certificates,file_certificates,webhook_listener}_test.ts",
   "tests/core/client/{authenticate_stream,client_server,cluster,decompression,host,hostile_answers}_test.ts",
@@ -152,6 +158,7 @@ const BY_RUNTIME: readonly string[] = [
   "tests/core/config/**/*_test.ts",
   "tests/core/json/{event_scanner,json_cursor,line_splitter,list_scanner,structure_engine}_test.ts",
   "tests/core/cache/informer/informer_faults_test.ts",
+  "tests/core/cache/snapshot/**/*_test.ts",
   "tests/core/cache/store/{memory_pressure,object_store_property,page_codec}_test.ts",
   "tests/core/cache/watch/response_reader_test.ts",
   "tests/core/queue/{scheduling_queue_model,timer_heap}_test.ts",
@@ -162,7 +169,7 @@ const BY_RUNTIME: readonly string[] = [
   "tests/apiserver/{http,faults}/**/*_test.ts",
   "tests/apiserver/{server,admission/webhooks}_test.ts",
   "tests/testing/{module_identity,open_fetches,test_cluster_kubeconfig,test_cluster,virtual_clock}_test.ts",
-  "tests/testing/check/{fresh_modules,http,operator_source,replaced_modules,runtimes,world_clock,world_globals,world_http,world}_test.ts",
+  "tests/testing/check/{fresh_modules,http,operator_source,replaced_modules,world_clock,world_globals,world_http,world}_test.ts",
 ];
 const SHIPPED = "{mod.ts,{core,sources,workflows,dev}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";

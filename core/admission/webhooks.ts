@@ -99,6 +99,11 @@ const SELF_REVIEW: ResolvedKind<
 interface Endpoint {
   readonly port: number | undefined;
   readonly certificateExpires: number | undefined;
+  /**
+   * Whether there is anything to renew: certificates, or a registration that others
+   * may change. Without it a registered operator is at rest.
+   */
+  readonly renews: boolean;
   /** Whether it ends with the process, and its registration with it. */
   readonly isTemporary: boolean;
   /** Namespace of the operator; undefined outside of the cluster. */
@@ -299,6 +304,7 @@ export class Webhooks {
   #schedule(): void {
     const { clock, signal } = this.#deps;
     if (signal.aborted) return;
+    if (this.#failures === 0 && !this.#endpoint.renews) return;
     const pause = this.#failures === 0
       ? CHECK_INTERVAL_MS
       : pauseAfter(this.#failures, PAUSE);
@@ -485,6 +491,7 @@ function unserved(name: string, isTemporary: boolean): Endpoint {
   return {
     port: undefined,
     certificateExpires: undefined,
+    renews: !isTemporary,
     isTemporary,
     namespace: undefined,
     name,
@@ -505,6 +512,7 @@ function hosted(
   return {
     port: undefined,
     certificateExpires: undefined,
+    renews: false,
     isTemporary: true,
     namespace: undefined,
     name,
@@ -528,6 +536,7 @@ class ListenerEndpoint implements Endpoint {
   readonly name: string;
   readonly namespace: string | undefined;
   readonly isTemporary: boolean;
+  readonly renews = true;
   readonly #settings: WebhookServerSettings;
   readonly #deps: ListenerDeps;
   readonly #listener: WebhookListener;

@@ -143,6 +143,11 @@ export interface ControllerDeps {
   readonly namespaces: Namespaces;
   /** Namespace in which the operator runs; undefined if it is not known. */
   readonly currentNamespace: string | undefined;
+  /**
+   * Whether, after a start from snapshots, only those objects run that changed
+   * since or were waiting.
+   */
+  readonly skipsRuns: boolean;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
   /** Whether each primary runs once, and then the operator ends. */
@@ -321,7 +326,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
     const kind = await deps.client.resolve(this.kind);
     checkNotStopped();
-    const { watches, sources } = this.#parts = this.#assemble(kind, deps);
+    const { watches, processor, primaries, sources } = this.#parts = this
+      .#assemble(kind, deps);
     const namespaces = namespaceSet(
       this.#namespaces ?? deps.namespaces,
       deps.currentNamespace,
@@ -338,6 +344,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     await watches.watch(namespaces, partly);
     checkNotStopped();
     this.#ready = true;
+    if (deps.skipsRuns) {
+      const keys = () => processor.busyKeys();
+      primaries.cache.notePending(this.name, keys);
+      sources.notePending(keys);
+    }
     duration.set((clock.now() - began) / 1_000, { controller: this.name });
     this.#resume();
   }
@@ -636,6 +647,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       sources,
       shard,
       dispatcher,
+      wasIdle: deps.skipsRuns
+        ? (event) =>
+          event.snapshot?.wasIdle(controller, event.key) === true &&
+          sources.wasIdle(event.key)
+        : undefined,
       observers: [
         overdue,
         history,

@@ -239,6 +239,14 @@ export interface ControllerOptions<
    */
   readonly install?: boolean | undefined;
   /**
+   * Whether the replica that leads stores the primaries anew in the storage version
+   * of their definition, if some may be stored in another one, as `coracle migrate`
+   * does; only kinds of `defineKind` have one.
+   *
+   * @default {false}
+   */
+  readonly migrateStorage?: boolean | undefined;
+  /**
    * Admission of the primaries: `validate` and `default` handlers with the options
    * of `operator.admit`, of which this is the short form. Defaults to no admission.
    */
@@ -350,6 +358,7 @@ export const CONTROLLER_OPTIONS: OptionTable<
   fieldManager: "manager?",
   serverSideApply: { type: "boolean", default: true },
   install: { type: "boolean", default: false },
+  migrateStorage: { type: "boolean", default: false },
   // Checked by operator.admit().
   admission: { type: "object?", configurable: false },
 };

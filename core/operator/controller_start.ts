@@ -36,6 +36,7 @@ export type ManagedController =
         | "finalizer"
         | "install"
         | "isTask"
+        | "migrateStorage"
         | "namespaces"
         | "pauseAnnotation"
         | "selection"

@@ -56,6 +56,8 @@ export interface CoordinationDeps {
   readonly startErrors: StartErrorPolicy;
   /** Returns the controllers that the operator has at the time of the call. */
   readonly controllers: () => Iterable<ManagedController>;
+  /** Called when this replica begins to lead, with leader election. */
+  readonly onLeading?: (() => void) | undefined;
 }
 
 /**
@@ -157,7 +159,7 @@ export class Coordination {
   }
 
   #elect(settings: LeaderElectionSettings): LeaderElection {
-    const { controllers } = this.#deps;
+    const { controllers, onLeading } = this.#deps;
     const { leaderClock, hostname } = host();
     const identity = settings.identity ?? `${hostname()}_${randomSuffix()}`;
     const common = this.#leaseDeps(settings, identity);
@@ -168,6 +170,7 @@ export class Coordination {
       lock: new LeaseLock(lease),
       onStartedLeading() {
         for (const controller of controllers()) controller.startLeading();
+        onLeading?.();
       },
       onStoppedLeading() {
         for (const controller of controllers()) controller.stopLeading();

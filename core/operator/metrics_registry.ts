@@ -63,6 +63,9 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_informer_handler_errors_total` | `kind`, `handler` |
  * | `coracle_informer_watch_age_seconds` | `kind` |
  * | `coracle_informer_objects` | `kind` |
+ * | `coracle_snapshot_restored_objects`, `coracle_snapshot_bytes`, `coracle_snapshot_age_seconds` | `kind` |
+ * | `coracle_snapshot_refused_total` | `kind`, `reason` |
+ * | `coracle_snapshot_errors_total` | `kind` |
  * | `coracle_cache_objects`, `coracle_cache_bytes` | `kind`, `tier` |
  * | `coracle_cache_used_bytes`, `coracle_cache_budget_bytes` | |
  * | `coracle_memory_used_bytes`, `coracle_memory_limit_bytes`, `coracle_memory_short` | |

@@ -82,9 +82,11 @@ import {
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
+import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
+import { StorageMigrations } from "./storage_migrations.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
 
 type State = "stopped" | "starting" | "started" | "stopping";
@@ -117,6 +119,7 @@ export class Operator {
   #client: Client | undefined;
   #coordination: Coordination | undefined;
   readonly #admission: OperatorAdmission;
+  readonly #migrations: StorageMigrations;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -149,6 +152,11 @@ export class Operator {
     this.#admission = new OperatorAdmission({
       settings: this.#settings,
       controllers: this.#controllers,
+    });
+    this.#migrations = new StorageMigrations({
+      clock: this.#settings.clock,
+      log: this.#settings.logger,
+      controllers: () => this.#controllers.values(),
     });
     const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
@@ -218,9 +226,15 @@ export class Operator {
       configuredController(kind, options, config),
     );
     this.#checkName(controller.name);
-    if (options.install && !controller.watchedKinds.some(isDefinedKind)) {
+    const needing = options.install &&
+        !controller.watchedKinds.some(isDefinedKind)
+      ? "install"
+      : options.migrateStorage && !isDefinedKind(controller.kind)
+      ? "migrateStorage"
+      : undefined;
+    if (needing !== undefined) {
       throw new TypeError(
-        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
+        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "${needing}" needs: received ${kind.kind}`,
       );
     }
     this.#controllers.forEach((one) => checkSameKind(controller, one));
@@ -637,7 +651,16 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
+    this.#migrate();
     host().operators?.started?.(this);
+  }
+
+  /** Begins the migrations of stored objects, if this replica leads. */
+  #migrate(): void {
+    const { client } = this.#deps ?? {};
+    if (this.#state !== "started" || client === undefined) return;
+    if (!this.#coordination?.isLeading) return;
+    this.#migrations.begin(client, this.#ending.signal);
   }
 
   async #startController(
@@ -744,6 +767,7 @@ export class Operator {
       log: logger,
       controllers: () =>
         [...this.#controllers.values()].filter(({ leaderOnly }) => leaderOnly),
+      onLeading: () => this.#migrate(),
     });
     const { client, shard } = coordination;
     this.#deps = {
@@ -754,7 +778,9 @@ export class Operator {
         reconnect,
         onMoved: (kind) => this.#followMoved(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
+        snapshots: await openSnapshots(this.#settings, base),
       }),
+      skipsRuns: skipsRuns(this.#settings),
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),

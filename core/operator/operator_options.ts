@@ -8,6 +8,10 @@ import {
 } from "../api/options.ts";
 import { CLIENT_PARTS } from "../cache/informer/informer_options.ts";
 import {
+  SNAPSHOT_OPTIONS,
+  type SnapshotOptions,
+} from "../cache/snapshot/snapshot_options.ts";
+import {
   RECONNECT_OPTIONS,
   type ReconnectOptions,
 } from "../cache/watch/reconnect.ts";
@@ -71,6 +75,11 @@ export interface OperatorCacheOptions {
    * counts as well. Defaults to the limit of the control group, if there is one.
    */
   readonly memoryLimit?: number | string | false | undefined;
+  /**
+   * Snapshots of the caches in files, for a warm start. Defaults to none: after a
+   * restart everything is listed.
+   */
+  readonly snapshot?: SnapshotOptions | undefined;
 }
 
 /** Options as a file and the environment provide them. */
@@ -202,7 +211,11 @@ type Undefined =
 const CACHE_OPTIONS: OptionTable<
   OperatorCacheOptions,
   keyof OperatorCacheOptions
-> = { budget: "bytes?", memoryLimit: { type: "bytes?", off: false } };
+> = {
+  budget: "bytes?",
+  memoryLimit: { type: "bytes?", off: false },
+  snapshot: { type: "object?", options: SNAPSHOT_OPTIONS },
+};
 
 export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   client: {

@@ -101,6 +101,16 @@ export class PlaceTimes {
     }
   }
 
+  /** Places that wait. */
+  *waitingPlaces(): Generator<number, void, undefined> {
+    for (const { number, times, waiting } of this.#pages.values()) {
+      if (waiting === 0) continue;
+      for (let at = 0; at < times.length; at++) {
+        if (times[at] === WAITING) yield number * PAGE_LENGTH + at;
+      }
+    }
+  }
+
   /** Removes the next place that waits; there must be one. */
   take(): TakenPlace {
     for (;;) {

@@ -313,6 +313,41 @@ export class SchedulingQueue<V = unknown> {
     if (!wasReady) this.#onReady();
   }
 
+  /**
+   * Adds a key at the end of an interval, by its place if it has nothing else.
+   *
+   * @param at End of the interval, in milliseconds of the queue's clock.
+   */
+  addInterval(key: string, place: number, at: number): void {
+    if (this.#closed || at === Infinity) return;
+    if (place < 0 || this.#rows.find(key) >= 0) {
+      this.addAt(key, at, this.#places?.interval);
+      return;
+    }
+    this.#times.delay(place, at);
+    if (at >= this.#sweepDue) return;
+    this.#sweepDue = at;
+    this.#setTimer();
+  }
+
+  /** Keys that wait or run, or will do so before the end of their interval. */
+  *busyKeys(): Generator<string, void, undefined> {
+    const rows = this.#rows;
+    const interval = this.#places?.interval.cause;
+    for (const row of rows.rows()) {
+      const hasTimer = (rows.timerAt[row] as number) < Infinity &&
+        rows.timerCauses[row] !== interval;
+      if (
+        rows.states[row] !== IDLE || (rows.events[row] as number) > 0 ||
+        (rows.plannedAt[row] as number) < Infinity || hasTimer
+      ) yield rows.key(row) as string;
+    }
+    for (const place of this.#times.waitingPlaces()) {
+      const key = this.#places?.keyAt(place);
+      if (key !== undefined) yield key;
+    }
+  }
+
   /** Moves what a key has at its place to another one; -1 if it has none now. */
   move(from: number, to: number): void {
     if (to < 0) this.#times.clear(from);

@@ -30,7 +30,11 @@ import { RequestHandler } from "./request_handler.ts";
 import type { User } from "./request/user.ts";
 import { Resources } from "./resources.ts";
 import type { ApiServerOptions } from "./server_options.ts";
-import type { JournalContent } from "./storage/file_journal.ts";
+import type {
+  JournalContent,
+  JournalObject,
+  ServerContent,
+} from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";
 import { storageKey, StoredObject } from "./storage/stored_object.ts";
 
@@ -66,7 +70,7 @@ export interface InstanceOptions extends
   /** Certificate authority, created when it is first needed. */
   readonly authority: () => KeyPair;
   /** Objects from an earlier instance or a file. */
-  readonly content: JournalContent | undefined;
+  readonly content: ServerContent | undefined;
 }
 
 /**
@@ -80,6 +84,7 @@ export class Instance {
   readonly #isEnabled: ReturnType<typeof controllerSwitch>;
   readonly #simulate: InstanceOptions["simulate"];
   readonly #authority: () => KeyPair;
+  readonly #isPart: boolean;
   #loading: Promise<void> | undefined;
   #isStopped = false;
 
@@ -87,6 +92,7 @@ export class Instance {
     const { builtin, crd, clock, random, logger, authority } = options;
     this.#simulate = options.simulate;
     this.#authority = options.authority;
+    this.#isPart = options.content?.isPart === true;
     const store = new Store({ history: options.history });
     const resources = new Resources(builtin.builtinDefinitions());
     const accountTokens = new ServiceAccountTokens({
@@ -163,7 +169,9 @@ export class Instance {
     if (options.content === undefined) bootstrap(context);
     else {
       this.#load(options.content, definitions);
-      for (const collector of collectors) collector.begin();
+      for (const collector of collectors) {
+        collector.begin(options.content.isPart);
+      }
     }
     store.begin();
     namespaces.begin();
@@ -176,13 +184,11 @@ export class Instance {
   }
 
   /** Loads objects; CRDs are loaded before their custom resources. */
-  #load(content: JournalContent, definitions: CrdController): void {
+  #load(content: ServerContent, definitions: CrdController): void {
     const { store, resources, logger } = this.context;
-    const custom: JournalContent["objects"][number][] = [];
-    const restore = (entry: JournalContent["objects"][number]): boolean => {
-      const definition = resources.find(entry.group, entry.plural);
+    const restore = ({ group, plural, object, revision }: JournalObject) => {
+      const definition = resources.find(group, plural);
       if (definition === undefined) return false;
-      const { object, revision } = entry;
       store.collectionOf(definition).restore(
         new StoredObject(definition, object, {
           revision,
@@ -191,11 +197,20 @@ export class Instance {
       );
       return true;
     };
-    for (const entry of content.objects) {
-      if (!restore(entry)) custom.push(entry);
-    }
     store.resumeAt(content.revision);
-    definitions.begin();
+    const custom: JournalObject[] = [];
+    let isDefined = false;
+    for (const entry of content.objects) {
+      if (restore(entry)) continue;
+      // Those of a part come first, and its other objects may be too many to keep.
+      if (content.isPart && !isDefined) {
+        isDefined = true;
+        definitions.begin();
+        if (restore(entry)) continue;
+      }
+      custom.push(entry);
+    }
+    if (!isDefined) definitions.begin();
     for (const entry of custom) {
       if (restore(entry)) continue;
       const { group, plural } = entry;
@@ -210,7 +225,7 @@ export class Instance {
   /** Objects of the store, to pass to a later instance. */
   content(): JournalContent {
     const { store } = this.context;
-    const objects: JournalContent["objects"][number][] = [];
+    const objects: JournalObject[] = [];
     for (const collection of store.collections()) {
       for (const stored of collection.values()) {
         objects.push({
@@ -246,6 +261,7 @@ export class Instance {
         isEnabled: this.#isEnabled,
         nodes: simulate ? nodes : undefined,
         authority: this.#authority,
+        isPart: this.#isPart,
       }),
     );
   }

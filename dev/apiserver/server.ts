@@ -39,6 +39,7 @@ import {
   type JournalContent,
   lockJournal,
   readJournal,
+  type ServerContent,
 } from "./storage/file_journal.ts";
 import type { Store } from "./storage/store.ts";
 
@@ -53,6 +54,16 @@ interface Kinds {
 export let storeOf: (server: ApiServer) => Store | undefined;
 
 /**
+ * Starts a server with objects in memory, for tools of this project.
+ *
+ * @param content Objects in the storage versions of their kinds.
+ */
+export let startWith: (
+  options: ApiServerOptions,
+  content: ServerContent,
+) => Promise<ApiServer>;
+
+/**
  * Kubernetes API server in the current process. It answers as kube-apiserver
  * 1.36 does, with the controllers of every cluster (garbage collection,
  * namespaces, custom resource definitions), but does not run pods.
@@ -60,6 +71,7 @@ export let storeOf: (server: ApiServer) => Store | undefined;
 export class ApiServer {
   static {
     storeOf = (server) => server.#instance?.context.store;
+    startWith = (options, content) => ApiServer.#start(options, content);
   }
 
   readonly #options: ApiServerOptions;
@@ -122,7 +134,14 @@ export class ApiServer {
    * @throws {Error} If the port is in use, or the data file cannot be read or
    * is used by another server.
    */
-  static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
+  static start(options: ApiServerOptions = {}): Promise<ApiServer> {
+    return ApiServer.#start(options);
+  }
+
+  static async #start(
+    options: ApiServerOptions,
+    content?: ServerContent,
+  ): Promise<ApiServer> {
     checkServerOptions(options);
     const [builtin, crd, { Client }] = await Promise.all([
       import("./builtin/builtin_definitions.ts"),
@@ -133,7 +152,7 @@ export class ApiServer {
     const { data } = options;
     try {
       if (data !== undefined) server.#unlock = await lockJournal(data);
-      await server.#begin(data === undefined ? undefined : readJournal(data));
+      await server.#begin(data === undefined ? content : readJournal(data));
     } catch (error) {
       await server.stop();
       throw error;
@@ -141,9 +160,9 @@ export class ApiServer {
     return server;
   }
 
-  async #begin(content: JournalContent | undefined): Promise<void> {
+  async #begin(content: ServerContent | undefined): Promise<void> {
     const { data, port, establishingDelay = 10, simulate } = this.#options;
-    await this.#kinds.crd.prepareObjects(content?.objects ?? []);
+    await this.#kinds.crd.prepareObjects(definitionsIn(content));
     const instance = new Instance({
       ...this.#options,
       ...this.#kinds,
@@ -369,6 +388,14 @@ export class ApiServer {
     await this.#transport.close();
     this.#unlock?.();
     this.#unlock = undefined;
+  }
+}
+
+/** Objects of a content among which all of its definitions are. */
+function* definitionsIn(content: ServerContent | undefined) {
+  for (const entry of content?.objects ?? []) {
+    if (content?.isPart && entry.plural !== "customresourcedefinitions") return;
+    yield entry;
   }
 }
 

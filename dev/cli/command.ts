@@ -60,6 +60,12 @@ export interface Command {
   readonly flags: Readonly<Record<string, string>>;
   /** Names of the flags that must be given. */
   readonly required?: readonly string[] | undefined;
+  /**
+   * Exit code of a wrong command line.
+   *
+   * @default {2}
+   */
+  readonly usageCode?: number | undefined;
   /** Runs the command and resolves to the exit code. */
   run(input: {
     readonly flags: FlagValues;
@@ -99,12 +105,12 @@ export class UsageError extends Error {
 export function reportError(
   error: unknown,
   terminal: Terminal,
-  running?: string,
+  running?: Pick<Command, "name" | "usageCode">,
 ): number {
   if (error instanceof UsageError) {
-    const help = ["See coracle help", error.command ?? running ?? ""];
+    const help = ["See coracle help", error.command ?? running?.name ?? ""];
     terminal.say(`${error.message}\n${help.join(" ").trimEnd()}\n`);
-    return 2;
+    return running?.usageCode ?? 2;
   }
   // Errors of this library say what failed and why. For other errors, such as
   // those of the user's own file, the stack trace leads to the cause.

@@ -5,6 +5,8 @@ import { crdCommand } from "./crd_command.ts";
 import { devCommand } from "./dev_command.ts";
 import { envtestCommand } from "./envtest_command.ts";
 import { kindsCommand } from "./kinds_command.ts";
+import { planCommand } from "./plan_command.ts";
+import { snapshotCommand } from "./snapshot_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
 import { migrateCommand } from "./migrate_command.ts";
 import { uiCommand } from "./ui_command.ts";
@@ -20,6 +22,8 @@ export const COMMANDS: readonly Command[] = [
   apiserverCommand,
   envtestCommand,
   checkCommand,
+  planCommand,
+  snapshotCommand,
   whyCommand,
   uiCommand,
 ];

@@ -103,7 +103,7 @@ export async function beginDev(
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
     { ...run, file, terminal, failed: uncaughtErrors(terminal).promise },
-  ).catch((error) => reportError(error, terminal, "dev"));
+  ).catch((error) => reportError(error, terminal, { name: "dev" }));
   // Bun's watcher is in this process, and waits for a change of the file.
   if (run.watch && code !== 0 && RUNTIME === "bun") {
     terminal.say("Waiting for a change of the file.\n");

@@ -54,7 +54,7 @@ export async function runCommandLine(
   commands: readonly Command[] = COMMANDS,
 ): Promise<number> {
   const terminal = printableTerminal(given);
-  let running: string | undefined;
+  let running: Command | undefined;
   try {
     checkNodeVersion(process.versions);
     const request = readArguments(args, commands);
@@ -68,9 +68,11 @@ export async function runCommandLine(
       return 0;
     }
     const { command, flags, operands } = request;
-    running = command.name;
+    running = command;
     return await command.run({ flags, operands, terminal });
   } catch (error) {
+    // A command line that cannot be read names its command first.
+    running ??= commands.find(({ name }) => name === args[0]);
     return reportError(error, terminal, running);
   }
 }

@@ -30,7 +30,7 @@ function plainController(
   const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
     controller;
   const { settings } = controller;
-  const { install, namespaces, usesFinalizer } = settings;
+  const { install, migrateStorage, namespaces, usesFinalizer } = settings;
   const plain = (given: Kind) => plainKind(given, builtIn);
   return {
     name,
@@ -41,6 +41,7 @@ function plainController(
     readOnlyKinds: readOnlyKinds.map(plain),
     settings: {
       install,
+      migrateStorage,
       namespaces,
       usesFinalizer,
       hasStatus: hasStatus(kind),

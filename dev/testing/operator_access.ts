@@ -17,6 +17,11 @@ const PATCH: readonly AccessVerb[] = ["patch"];
 /** Verbs to manage the objects that a reconciler creates. */
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
+const MIGRATION = builtIn(
+  "StorageVersionMigration",
+  "Cluster",
+  "storagemigration.k8s.io",
+);
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 const EVENT = builtIn("Event", "Namespaced");
 const ROLES = [
@@ -172,6 +177,15 @@ function controllerAccess(
     access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
   } else if (isDefinedKind(kind) && kind.conversion !== undefined) {
     access.push(conversionAccess(`${kind.plural}.${kind.group}`));
+  }
+  if (settings.migrateStorage) {
+    const names = [`${kind.plural}.${kind.group}`];
+    access.push(
+      { kind: CRD_KIND, verbs: ["get"], names },
+      { kind: CRD_KIND, subresource: "status", verbs: PATCH, names },
+      { kind, verbs: ["get", "list", "patch"] },
+      { kind: MIGRATION, verbs: ["get", "create"] },
+    );
   }
   access.push(
     ...written.map((kind) => ({ kind, verbs: MANAGE })),

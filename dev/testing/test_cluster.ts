@@ -48,7 +48,8 @@ import {
 } from "./request_record.ts";
 import { ActingTransport } from "./acting_transport.ts";
 import { conversionConfig, conversionServices } from "./conversion_service.ts";
-import { ApiServer } from "../apiserver/server.ts";
+import { ApiServer, startWith } from "../apiserver/server.ts";
+import type { ServerContent } from "../apiserver/storage/file_journal.ts";
 import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
 import { operatorAccess } from "./operator_access.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
@@ -154,6 +155,12 @@ export interface TestClusterOptions {
    */
   readonly clock?: Clock | undefined;
   /**
+   * File of `coracle snapshot`, with whose objects an embedded server starts.
+   * Definitions are those of the snapshot; `kinds` and `objects` are applied after
+   * it. By default the server starts empty.
+   */
+  readonly snapshot?: string | URL | undefined;
+  /**
    * Further options of the embedded server. By default it opens no socket.
    */
   readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
@@ -172,6 +179,7 @@ const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   rights: "any?",
   record: "name?",
   clock: "clock?",
+  snapshot: "any?",
   server: "object?",
 };
 
@@ -693,6 +701,16 @@ interface Target {
   readonly webhooks: OperatorOptions["webhooks"];
 }
 
+/** Objects of the file of a snapshot. */
+async function snapshotContent(file: string | URL): Promise<ServerContent> {
+  const [{ readSnapshot }, { fileURLToPath }] = await Promise.all([
+    import("./plan/snapshot_file.ts"),
+    import("node:url"),
+  ]);
+  const path = file instanceof URL ? fileURLToPath(file) : file;
+  return (await readSnapshot(path)).content((definition) => definition);
+}
+
 async function target(options: TestClusterOptions): Promise<Target> {
   const { clock = systemClock } = options;
   const where = options.cluster ?? process.env["CORACLE_TEST_CLUSTER"] ??
@@ -702,16 +720,25 @@ async function target(options: TestClusterOptions): Promise<Target> {
       ...conversionServices(options.kinds),
       ...options.server?.services,
     });
-    const server = await ApiServer.start({
-      port: false,
+    const given = {
+      port: false as const,
       // They would be the only thing that happens in an idle virtual day.
       bookmarks: !(clock instanceof VirtualClock),
       ...options.server,
       services,
       clock,
-    });
+    };
+    const { snapshot } = options;
+    const server = snapshot === undefined
+      ? await ApiServer.start(given)
+      : await startWith(given, await snapshotContent(snapshot));
     const { transport, faults } = server;
     return { transport, server, faults, webhooks: host };
+  }
+  if (options.snapshot !== undefined) {
+    throw new TypeError(
+      `Cannot start a test cluster: "snapshot" needs an embedded server: received the cluster "${where}"`,
+    );
   }
   if (where !== "kubeconfig") {
     throw new RangeError(

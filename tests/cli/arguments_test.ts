@@ -189,5 +189,11 @@ test("Each flag of each command keeps what is repeated, or is refused by name", 
     "envtest --controllers",
     "check --examples",
     "check --only",
+    "plan --namespace",
+    "plan --allow-fetch",
+    "plan --fail-on",
+    "plan --show",
+    "snapshot --namespace",
+    "snapshot --kind",
   ]);
 });

@@ -42,13 +42,18 @@ scenario(
       ),
     );
     // The client of this case counts nothing: it is not the operator's own. It has
-    // no jobs, and admits nothing.
+    // no jobs and no snapshots, and admits nothing.
     const ofOthers = [
       "coracle_admission_requests_total",
       "coracle_admission_duration_seconds",
       "coracle_webhook_refusals_total",
       "coracle_webhooks_registered",
       "coracle_webhook_certificate_expiration_timestamp_seconds",
+      "coracle_snapshot_restored_objects",
+      "coracle_snapshot_bytes",
+      "coracle_snapshot_age_seconds",
+      "coracle_snapshot_refused_total",
+      "coracle_snapshot_errors_total",
       "coracle_client_requests_total",
       "coracle_client_request_duration_seconds",
       "coracle_job_last_success_timestamp_seconds",

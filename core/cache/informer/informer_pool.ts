@@ -176,6 +176,8 @@ export class InformerPool {
             new NamespaceInformer(client, kind, {
               ...this.#options,
               ...selection,
+              // The snapshots are of one cluster.
+              ...(client !== this.#client && { snapshots: undefined }),
             }, namespace),
         ),
     }, namespaces).start();
@@ -204,6 +206,7 @@ export class InformerPool {
     }
     this.#entries.clear();
     await Promise.all(this.#stopping);
+    await this.#options.snapshots?.close();
   }
 
   #open<T extends KubernetesObject>(

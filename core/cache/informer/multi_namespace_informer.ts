@@ -436,6 +436,20 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
+   * Whether a controller had nothing to do for an object when each snapshot was
+   * written with which the cache began.
+   *
+   * @param key Key of the object, which may be of another kind.
+   * @internal
+   */
+  wasIdle(controller: string, key: string): boolean {
+    for (const { informer: { snapshot } } of this.#members.values()) {
+      if (!snapshot?.wasIdle(controller, key)) return false;
+    }
+    return true;
+  }
+
+  /**
    * Notes in the snapshots of the cache which objects of a controller wait for a
    * run, so that they run after a restart.
    *
@@ -444,7 +458,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   notePending(controller: string, keys: () => Iterable<string>): void {
     this.#pending.set(controller, keys);
     for (const { informer } of this.#members.values()) {
-      notePending(informer, controller, keys);
+      informer.snapshot?.addPending(controller, keys);
     }
   }
 
@@ -565,7 +579,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     }
     this.#members.set(name, member);
     for (const [controller, keys] of this.#pending) {
-      notePending(lease.informer, controller, keys);
+      lease.informer.snapshot?.addPending(controller, keys);
     }
     const { store } = lease.informer;
     this.#stores.set(store.number, store);
@@ -693,16 +707,6 @@ export function checkNamespaces(
       JSON.stringify(namespaces)
     }`,
   );
-}
-
-function notePending<T extends KubernetesObject>(
-  informer: NamespaceInformer<T>,
-  controller: string,
-  keys: () => Iterable<string>,
-): void {
-  informer.snapshot?.addPending(controller, function* () {
-    for (const key of keys()) if (informer.covers(parseKey(key))) yield key;
-  });
 }
 
 function toNames(namespaces: readonly string[] | undefined): string[] {

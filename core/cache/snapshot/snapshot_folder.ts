@@ -5,7 +5,7 @@ import { fieldSelectorText } from "../../api/field_selector.ts";
 import { apiVersionOf, type Kind, kindText } from "../../api/kind.ts";
 import { labelSelectorText } from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import type { Clock, Timer } from "../../clock.ts";
+import { type Clock, loadModule, type Timer } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, Gauge, Metrics } from "../../metrics.ts";
 import type { ObjectStore } from "../store/object_store.ts";
@@ -123,11 +123,6 @@ export class SnapshotFolder {
     return new SnapshotFolder(deps);
   }
 
-  /** Whether a watch resumes from its last state alone: not all objects run. */
-  get skipsRuns(): boolean {
-    return !this.#deps.settings.resync;
-  }
-
   /**
    * Snapshot of a watch; undefined if its kind is not written: Secrets, kinds that
    * the user excludes, and caches that may keep keys only.
@@ -208,7 +203,8 @@ export class SnapshotFolder {
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work);
+    // A virtual clock waits for it, as for a module.
+    const done = loadModule(this.#turn.then(work));
     this.#turn = done.catch(() => {});
     return done;
   }

@@ -8,7 +8,10 @@
  */
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseKey } from "../../api/object_key.ts";
-import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import {
+  type CacheEvent,
+  CurrentEvent,
+} from "../../cache/informer/cache_event.ts";
 import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
@@ -89,6 +92,11 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
   readonly mayRun: () => boolean;
+  /**
+   * Whether the controller had nothing left to do for a primary of a snapshot;
+   * undefined if all primaries run after each start.
+   */
+  readonly wasIdle?: ((event: CurrentEvent<P>) => boolean) | undefined;
   readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
   /** Limit of concurrent runs across controllers; undefined if absent. */
   readonly cap: ConcurrencyCap | undefined;
@@ -222,8 +230,16 @@ export class EventProcessor<P extends KubernetesObject>
     this.#queue.move(from, to);
   }
 
-  onTrigger(key: string, source: string, event: SourceEvent): boolean {
+  onTrigger(
+    key: string,
+    source: string,
+    event: SourceEvent & { readonly isRestored?: boolean },
+  ): boolean {
     if (!this.#isKnown(key)) return false;
+    // Whether the primary runs is decided when the primaries are delivered.
+    if (event.isRestored && this.#deps.wasIdle && !this.#hasResumed) {
+      return false;
+    }
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
       const { debounce } = this.#deps.settings;
       if (debounce > 0 && !event.initial) {
@@ -313,6 +329,10 @@ export class EventProcessor<P extends KubernetesObject>
   #primaryChanged(event: CacheEvent<P>, place: number): void {
     const { key, header } = event;
     if (!this.#owns(key)) return;
+    if (
+      event.initial && this.#deps.wasIdle !== undefined &&
+      event instanceof CurrentEvent && this.#deps.wasIdle(event)
+    ) return this.#skip(key, place);
     const deleting = header.deletionTimestamp !== undefined;
     const active = this.#queue.valueOf(key);
     if (active !== undefined) {
@@ -326,6 +346,14 @@ export class EventProcessor<P extends KubernetesObject>
       if (this.#deps.settings.isTask) active.run?.abort("change");
     }
     this.#add(key, byWatch(event), place);
+  }
+
+  /** Leaves an object as it was before a restart: its interval goes on. */
+  #skip(key: string, place: number): void {
+    const { clock, settings: { maxInterval } } = this.#deps;
+    // How much of it has passed is not known; the runs are spread over it.
+    const due = clock.now() + maxInterval * this.#random();
+    this.#queue.addInterval(key, place, due);
   }
 
   #primaryDeleted(
@@ -685,6 +713,17 @@ export class EventProcessor<P extends KubernetesObject>
     }
     const oldest = failing === 0 ? 0 : this.#deps.clock.now() - since;
     return { failing, exhausted, oldest };
+  }
+
+  /**
+   * Keys of the objects that have something left to do: they wait, run, fail, or
+   * have asked for a later run.
+   */
+  *busyKeys(): Generator<string, void, undefined> {
+    for (const key of this.#queue.busyKeys()) yield key;
+    for (const [key, { state }] of this.#queue.values()) {
+      if (state.failures > 0) yield key;
+    }
   }
 
   /** State of an object between its runs. */

@@ -56,6 +56,7 @@ export interface PrimaryStore<P extends KubernetesObject>
       | "keep"
       | "keyAt"
       | "namespaces"
+      | "notePending"
       | "open"
       | "placeOf"
       | "size"

@@ -46,6 +46,17 @@ export interface TriggerHandler {
   retryFailed(key?: string): void;
 }
 
+/** Source that can begin with a snapshot. */
+export interface ResumableSource {
+  /**
+   * Whether it has heard of every change since its snapshot, in which a primary had
+   * nothing to do.
+   */
+  wasIdle(key: string): boolean;
+  /** Notes in its snapshot which primaries wait for a run. */
+  notePending(keys: () => Iterable<string>): void;
+}
+
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
 /** Informers of the operators that have started sources. */
@@ -253,6 +264,23 @@ export class SourceGroup<P extends KubernetesObject> {
         (source) => source.changeNamespaces?.(namespaces),
       ),
     );
+  }
+
+  /**
+   * Whether no source can have anything to do for a primary since the snapshots: all
+   * began with one.
+   */
+  wasIdle(key: string): boolean {
+    return this.#sources.every((source) =>
+      (source as Partial<ResumableSource>).wasIdle?.(key) === true
+    );
+  }
+
+  /** Notes in the snapshots of the sources which primaries wait for a run. */
+  notePending(keys: () => Iterable<string>): void {
+    for (const source of this.#sources) {
+      (source as Partial<ResumableSource>).notePending?.(keys);
+    }
   }
 
   /** Delivers an event to sources that follow primaries; exceptions are logged. */

@@ -20,6 +20,7 @@ import {
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import {
   type CacheEvent,
+  CurrentEvent,
   keyOfHeader,
 } from "../../cache/informer/cache_event.ts";
 import {
@@ -219,6 +220,9 @@ export function watch<P extends KubernetesObject, S extends KubernetesObject>(
 ): WatchSource<P, S> {
   return new WatchingSource(kind, options);
 }
+
+/** Mark of an event of an object that is as it was in a snapshot. */
+const RESTORED = { isRestored: true };
 
 /** State of a started source. */
 interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
@@ -529,6 +533,19 @@ export class WatchingSource<
       : belonging(indexed.map((value) => informer.byIndex(...value)));
   }
 
+  /** See `ResumableSource`. */
+  wasIdle(key: string): boolean {
+    const { informer, registration, context } = this.#watching ?? {};
+    return informer?.isResumed(registration as HandlerRegistration<S>) ===
+        true && informer.wasIdle(context?.controller ?? "", key);
+  }
+
+  /** See `ResumableSource`. */
+  notePending(keys: () => Iterable<string>): void {
+    const { informer, context } = this.#watching ?? {};
+    if (context) informer?.notePending(context.controller, keys);
+  }
+
   onGone(listener: (key: string | undefined) => void): void {
     this.#onGone.push(listener);
   }
@@ -576,6 +593,7 @@ export class WatchingSource<
       kind: this.kind.kind,
       object: keyOfHeader(event.header),
       initial: event.initial,
+      ...(event instanceof CurrentEvent && event.snapshot && RESTORED),
     };
     if (this.#sole !== undefined) {
       context.trigger(this.#sole, cause);

@@ -61,22 +61,28 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
  */
 export async function startControllers(
   context: ApiContext,
-  { isEnabled, nodes, authority }: {
+  { isEnabled, nodes, authority, isPart }: {
     readonly isEnabled: (name: ControllerName) => boolean;
     /** Number of simulated nodes; undefined if pods do not run. */
     readonly nodes: number | undefined;
     /** Authority that signs certificates. */
     readonly authority: () => KeyPair;
+    /** Whether the loaded objects are at rest, and a part of their cluster. */
+    readonly isPart: boolean;
   },
 ): Promise<ControllerLoop> {
+  const create = (count: number) =>
+    createNodes(new ControllerApi(context, "kubelet"), count);
   const definitions = [...CONTROLLERS, certificateSigner(authority)].filter((
     { name },
   ) => isEnabled(name as ControllerName));
   if (nodes !== undefined) {
     definitions.push(NODE_REGISTRATION, SCHEDULER, kubelet(context));
-    await createNodes(new ControllerApi(context, "kubelet"), nodes);
+    if (!isPart) await create(nodes);
   }
   const loop = new ControllerLoop(context, definitions);
-  loop.begin();
+  if (!isPart) loop.begin();
+  // Only what changes from now on is synced.
+  else if (nodes !== undefined) await create(nodes);
   return loop;
 }

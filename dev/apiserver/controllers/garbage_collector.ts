@@ -29,6 +29,8 @@ export class GarbageCollector {
   readonly #context: ApiContext;
   /** Dependents by uid, grouped by the uid of an owner in their references. */
   readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
+  /** UIDs of owners that were not loaded and count as existing. */
+  readonly #unknown: Set<string> = new Set();
   readonly #queue: WorkQueue<string>;
   /** Newest states of objects that may have to be collected, by uid. */
   readonly #seen: Map<string, StoredObject> = new Map();
@@ -43,9 +45,31 @@ export class GarbageCollector {
     context.store.listen((change) => this.#observe(change));
   }
 
-  /** Enqueues all stored objects; used for a store that was loaded from a file. */
-  begin(): void {
-    this.#context.store.replay((change) => this.#observe(change));
+  /**
+   * Enqueues all stored objects; used for a store that was loaded from a file.
+   *
+   * @param isPart Whether the store has a part of its cluster only: owners that are
+   * not there count as existing, and nothing is enqueued.
+   */
+  begin(isPart = false): void {
+    this.#context.store.replay((change) => {
+      if (!isPart) return this.#observe(change);
+      const { object } = change;
+      this.#index(object);
+      for (const owner of object.owners ?? []) {
+        if (this.#find(owner, object.namespace) === undefined) {
+          this.#unknown.add(owner.uid);
+        }
+      }
+    });
+  }
+
+  #index(object: StoredObject): void {
+    const id = idOf(object);
+    for (const { uid } of object.owners ?? []) {
+      const dependents = this.#dependents.get(uid) ?? new Map();
+      this.#dependents.set(uid, dependents.set(id, object));
+    }
   }
 
   stop(): void {
@@ -67,12 +91,8 @@ export class GarbageCollector {
       this.#enqueueOwners(object);
       return;
     }
-    const owners = object.owners ?? [];
-    for (const { uid } of owners) {
-      const dependents = this.#dependents.get(uid) ?? new Map();
-      this.#dependents.set(uid, dependents.set(id, object));
-    }
-    if (owners.length > 0 || object.terminating) this.#enqueue(object);
+    this.#index(object);
+    if (object.owners?.length || object.terminating) this.#enqueue(object);
     // An owner in foreground deletion may have waited for the removal of this reference.
     if (previous?.owners) this.#enqueueOwners(previous);
   }
@@ -159,8 +179,10 @@ export class GarbageCollector {
     const waiting: OwnerReference[] = [];
     for (const reference of stored.owners ?? []) {
       const owner = this.#find(reference, stored.namespace);
-      if (owner === undefined) dangling.push(reference);
-      else if (owner.terminating && isDeletingDependents(owner)) {
+      if (owner === undefined) {
+        const isKnown = !this.#unknown.has(reference.uid);
+        (isKnown ? dangling : solid).push(reference);
+      } else if (owner.terminating && isDeletingDependents(owner)) {
         waiting.push(reference);
       } else solid.push(reference);
     }

@@ -34,9 +34,21 @@ export interface JournalObject {
 }
 
 /** Contents of a journal file. */
-export interface JournalContent {
-  readonly revision: number;
+export interface JournalContent extends ServerContent {
   readonly objects: readonly JournalObject[];
+}
+
+/** Objects with which a server starts. */
+export interface ServerContent {
+  readonly revision: number;
+  /** The objects; each is changed when it is loaded. */
+  readonly objects: Iterable<JournalObject>;
+  /**
+   * Whether the objects are at rest in a cluster whose other objects are unknown:
+   * controllers act on changes only, and owners that are not there may exist.
+   * CustomResourceDefinitions come first then.
+   */
+  readonly isPart?: boolean | undefined;
 }
 
 /**

@@ -360,6 +360,7 @@ class Check {
         seen,
         upgrades: from !== undefined,
         elects: source.elects,
+        admits: source.admits,
       });
       pruned += derived.pruned;
       planned.push(...derived.plans);
@@ -723,6 +724,7 @@ const TURNS: Readonly<Record<string, number>> = {
   conflict: 2,
   lost: 2,
   call: 2,
+  down: 2,
   refuse: 2,
 };
 

@@ -73,6 +73,9 @@ const SETTLE_MS = 6 * 3_600_000;
 /** Time without a write after which an operator is at rest, in milliseconds. */
 const STILL_MS = 5 * 60_000;
 
+/** Time of a step in which the operator is killed and stays down, in milliseconds. */
+const AWAY_MS = 60_000;
+
 /** Maximum number of requests, deliveries and timers in a run. */
 const MAX_ACTIONS = 20_000;
 
@@ -125,11 +128,14 @@ export async function runScenario(
         if (jump.step === at) world.jump(jump.ms);
       }
       const started = world.now;
-      await play(world, step);
+      const isAway = plan.away.has(at);
+      await play(world, step, plan.cascades.has(at) ? "Foreground" : undefined);
       let quiet = step.settle === false ||
-        await settled(world, violations, { at, writes });
-      const hits = world.hits.reduce((sum, one) => sum + one, 0);
-      const isActive = hits > acted || plan.waits.has(at);
+        await (isAway
+          ? world.advance(AWAY_MS).then(() => true)
+          : settled(world, violations, { at, writes }));
+      const hits = hitsOf(world);
+      const isActive = !isAway && hits > acted || plan.waits.has(at);
       if (quiet && isActive && step.settle !== false) {
         // A refused operator is at rest between its retries. One that was refused
         // without a rest has waited, and what is due must not depend on that.
@@ -158,7 +164,8 @@ export async function runScenario(
         writes: world.writes,
       });
       if (!quiet) break;
-      const isKept = step.settle !== false && explorer === undefined &&
+      const isKept = step.settle !== false && !isAway &&
+        explorer === undefined &&
         world.isUndisturbed && isOver(plan, at);
       const state = isKept
         ? restingKey(world.trace, objects, world.incarnation)
@@ -209,11 +216,12 @@ export async function runScenario(
 
 /** Whether a plan has no further part after a step of the workload. */
 function isOver(
-  { foreign, jumps, waits, upgradeAfter = -1 }: WorldPlan,
+  { foreign, jumps, waits, cascades, upgradeAfter = -1 }: WorldPlan,
   at: number,
 ): boolean {
+  const steps = [...waits, ...cascades, ...foreign.map(({ step }) => step)];
   return jumps.length === 0 && upgradeAfter <= at &&
-    [...waits, ...foreign.map(({ step }) => step)].every((step) => step <= at);
+    steps.every((step) => step <= at);
 }
 
 /** Waits until the operator is at rest, and then checks the invariants. */
@@ -233,8 +241,16 @@ function objectsOf(world: World): readonly JsonObject[] {
   return Object.values(world.snapshot()) as unknown as readonly JsonObject[];
 }
 
+function hitsOf({ hits }: World): number {
+  return hits.reduce((sum, one) => sum + one, 0);
+}
+
 /** Performs a step of the workload, and ignores a refusal by the server. */
-async function play(world: World, step: CheckStep): Promise<void> {
+async function play(
+  world: World,
+  step: CheckStep,
+  policy: "Foreground" | undefined,
+): Promise<void> {
   if ("wait" in step) {
     await world.advance(milliseconds(step.wait, "wait"));
     return;
@@ -243,7 +259,7 @@ async function play(world: World, step: CheckStep): Promise<void> {
     ? world.apply(step.apply as unknown as UntypedObject)
     : "patch" in step
     ? world.patch(step.patch as unknown as UntypedObject)
-    : world.delete(referenceOf(step.delete));
+    : world.delete(referenceOf(step.delete), policy);
   await work.catch((error: unknown) => {
     if (!ApiError.is(error)) throw error;
   });

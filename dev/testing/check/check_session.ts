@@ -262,9 +262,10 @@ export class CheckSession {
     run: RunRecord,
   ): Promise<Judgement> {
     const reference = await this.reference(scenario);
+    const played = unsettledAt(scenario, perturbations);
     const judgedBy = (reference: RunRecord, ...others: readonly string[]) =>
       judge({
-        scenario,
+        scenario: played,
         plan: { scenario: scenario.name, perturbations },
         reference,
         run,
@@ -328,6 +329,20 @@ export class CheckSession {
   }
 }
 
+/** Scenario in which nobody waits for the operator while it is down. */
+function unsettledAt(
+  scenario: Scenario,
+  perturbations: readonly Perturbation[],
+): Scenario {
+  const away = perturbations.flatMap((one) =>
+    one.do === "down" ? [one["step"]] : []
+  );
+  const steps = scenario.steps.map((step, at) =>
+    away.includes(at) ? { ...step, settle: false } : step
+  );
+  return { ...scenario, steps };
+}
+
 /** States at rest of a run, with their steps. */
 function statesOf({ resting }: RunRecord): Set<string> {
   return new Set(
@@ -388,6 +403,9 @@ function disturbedBy(
 ): readonly string[] {
   return perturbations.flatMap((one) => {
     const { write, event, kind, namespace, name } = one;
+    if (one.do === "cascade") {
+      return reference.steps[Number(one["step"])]?.text ?? [];
+    }
     const call = notesOf(reference, "external").find((note) =>
       note.call !== undefined && note.call === one["call"]
     );

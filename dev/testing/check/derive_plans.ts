@@ -9,7 +9,7 @@ import {
   type JsonObject,
   jsonPointer,
 } from "@coracle/operator/internal";
-import { CALL_FAULTS } from "./perturbations.ts";
+import { CALL_FAULTS, WEBHOOK_FAULTS } from "./perturbations.ts";
 import type { Perturbation, Plan } from "./plan.ts";
 import {
   eventsOf,
@@ -31,9 +31,12 @@ export const PLAN_KINDS = {
   conflict: "an update conflicts, twice",
   lost: "the answer of a write is lost",
   call: "a request outside of the cluster is disturbed",
+  down: "the operator is killed at a write, and is down during the next step",
   leader: "leadership is lost at a write",
+  webhook: "the operator's webhooks are away or late for a minute",
   delete: "someone deletes an owned object",
   edit: "someone changes an owned field",
+  cascade: "an object is deleted after its parts",
   refuse: "a write is refused three times",
   late: "pods become ready late",
   flap: "pods become ready, unready and ready again",
@@ -67,6 +70,8 @@ const ORDER_WINDOW = 3;
 const MAX_FIELDS = 8;
 /** Time for which a restarted operator sees an older state, in milliseconds. */
 const STALE_MS = 60_000;
+/** Time for which webhooks are away, in milliseconds. */
+const WEBHOOK_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** Kinds whose pods the cluster simulates. */
@@ -83,12 +88,14 @@ const WORKLOADS = /^(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|Pod)$/;
 export function derivePlans(
   scenario: Scenario,
   run: RunRecord,
-  { seen = new Set(), upgrades = false, elects = false }: {
+  { seen = new Set(), upgrades = false, elects = false, admits = false }: {
     readonly seen?: Set<string>;
     /** Whether there is an older build. */
     readonly upgrades?: boolean;
     /** Whether the operator elects a leader. */
     readonly elects?: boolean;
+    /** Whether the operator has webhooks. */
+    readonly admits?: boolean;
   } = {},
 ): DerivedPlans {
   const found: Perturbation[] = [];
@@ -131,7 +138,20 @@ export function derivePlans(
       add({ do: "lost", write: number }, situation);
     }
     add({ do: "refuse", write: number, times: 3 }, situation);
+    const [own, next] = scenario.steps.slice(step, step + 2);
+    // An object that is going away cannot be created again meanwhile.
+    const isGoing = own !== undefined && "delete" in own;
+    if (next !== undefined && own?.settle !== false && !isGoing) {
+      const follows = `${situation} before ${JSON.stringify(next)}`;
+      add({ do: "down", write: number, step }, follows);
+    }
     if (elects) add({ do: "leader", write: number }, situation);
+    for (const how of admits ? WEBHOOK_FAULTS : []) {
+      add(
+        { do: "webhook", write: number, how, ms: WEBHOOK_MS },
+        situation + how,
+      );
+    }
     if (before === undefined || before.step !== step) {
       add({ do: "throttle", write: number, ms: HOUR_MS }, situation);
       for (const ms of [25 * HOUR_MS, -HOUR_MS]) {
@@ -147,6 +167,7 @@ export function derivePlans(
     ...orderPlans(scenario, events),
     ...cutPlans(scenario, events),
     ...foreignPlans(scenario, run, writes),
+    ...cascadePlans(scenario, run),
   ];
   for (const [one, situation] of others) add(one, situation);
   if (writes.some(({ kind }) => WORKLOADS.test(kind))) {
@@ -376,7 +397,11 @@ function* foreignPlans(
         name: String(name),
       };
       const content = contentOf(object);
-      yield [{ do: "delete", ...address }, `${key} ${content}`];
+      // A part of a changed object may be made in another way than the first.
+      const isChanged = objects.some((one) =>
+        byUser.has(stateKey(one)) && Number(metadataOf(one)["generation"]) > 1
+      );
+      yield [{ do: "delete", ...address }, `${key} ${content} ${isChanged}`];
       const fields = ownFields(own).filter((path) =>
         valueAt(object, path) !== undefined
       );
@@ -388,6 +413,29 @@ function* foreignPlans(
         ];
       }
     }
+  }
+}
+
+/** Deletions of objects that have parts, after which the parts go first. */
+function* cascadePlans(
+  scenario: Scenario,
+  { steps }: RunRecord,
+): Generator<Candidate> {
+  for (const [step, one] of scenario.steps.entries()) {
+    if (!("delete" in one) || step < scenario.known) continue;
+    const objects = steps[step - 1]?.objects ?? [];
+    const target = objects.find((object) =>
+      stateKey(object) === stateKey(one.delete)
+    );
+    const { uid } = metadataOf(target ?? {});
+    const parts = objects.filter((object) => {
+      const { ownerReferences } = metadataOf(object);
+      return uid !== undefined && Array.isArray(ownerReferences) &&
+        ownerReferences.some((owner) => owner.uid === uid);
+    });
+    if (parts.length === 0) continue;
+    const content = parts.map((part) => `${stateKey(part)} ${contentOf(part)}`);
+    yield [{ do: "cascade", step }, content.join()];
   }
 }
 

@@ -36,10 +36,14 @@ export interface OperatorSource {
   /** Kinds to install before the operator starts. */
   readonly kinds: readonly DefinedKind[];
   readonly primaries: readonly Kind[];
+  /** Operators of the first load, which do not run. */
+  readonly operators: readonly Partial<OperatorHandle>[];
   /** Primaries that are neither built in nor among the kinds to install. */
   readonly unserved: readonly Kind[];
   /** Whether the operator elects a leader. */
   readonly elects: boolean;
+  /** Whether the operator has webhooks. */
+  readonly admits: boolean;
   /** Returns the kind of a resource, by its group and plural. */
   kindOf(group: string, resource: string): string;
   /**
@@ -130,11 +134,15 @@ export async function operatorSource(
         .values(),
     ],
     primaries,
+    operators: described.operators,
     unserved: primaries.filter((kind) =>
       unserved.includes(kind) && definitionOf(kind) === undefined
     ),
     elects: described.operators.some((one) =>
       one.settings?.leaderElection !== undefined
+    ),
+    admits: described.operators.some((one) =>
+      one.settings?.webhooks !== undefined
     ),
     kindOf: (group, resource) => names.get(`${group}/${resource}`) ?? resource,
     load: async (start, isOld) =>

@@ -373,6 +373,7 @@ function countOf(
 const LEAKING: ReadonlySet<string> = new Set([
   "call",
   "crash",
+  "down",
   "leader",
   "lost",
   "refuse",
@@ -380,7 +381,7 @@ const LEAKING: ReadonlySet<string> = new Set([
 
 /** Reports requests outside the cluster that are sent too often, or never. */
 function extraCalls(
-  { reference, run, plan, masked }: Case,
+  { reference, run, plan, masked, scenario }: Case,
 ): readonly Violation[] {
   // What others change is put right, also outside of the cluster.
   if (plan.perturbations.some(({ do: what }) => what === "edit")) return [];
@@ -420,7 +421,51 @@ function extraCalls(
   return [
     ...found.toSorted((a, b) => Number(isRemoval(b)) - Number(isRemoval(a))),
     ...missingRemovals(usual, done, { run, reference, plan }),
+    ...missingChanges(usual, done, { run, reference, plan, scenario }),
   ];
+}
+
+/** Reports what the operator changes outside the cluster, and changes no more. */
+function missingChanges(
+  usual: CountedCalls,
+  done: CountedCalls,
+  { run, reference, plan, scenario }: Pick<
+    Case,
+    "run" | "reference" | "plan" | "scenario"
+  >,
+): readonly Violation[] {
+  if (!isWhole({ run, reference, plan })) return [];
+  // What was made in another way may need no change.
+  const isMade = [...usual.counts].every(([text]) =>
+    !text.startsWith("POST ") || done.counts.has(text)
+  );
+  if (!isMade) return [];
+  return [...usual.counts].flatMap(([text, { step }]) => {
+    if (!/^(PUT|PATCH) /.test(text) || done.counts.has(text)) return [];
+    // Without a rest before it, a change may be one with the next.
+    if ((scenario.steps[step - 1] ?? {}).settle === false) return [];
+    if (scenario.steps[step]?.settle === false) return [];
+    return [
+      violation(
+        "external",
+        `"${text}" is never done outside the cluster, in the reference it is`,
+        {
+          step,
+          writes: [`missing: ${text}`],
+          signature: `unchanged ${causeOf(text)}`,
+        },
+      ),
+    ];
+  });
+}
+
+/** Whether the calls of a run can be compared with those of its reference run. */
+function isWhole(
+  { run, reference, plan }: Pick<Case, "run" | "reference" | "plan">,
+): boolean {
+  return plan.perturbations.some(({ do: what }) => LEAKING.has(what)) &&
+    run.steps.length === reference.steps.length &&
+    run.steps.every(({ quiet }) => quiet);
 }
 
 /** Reports what the operator made outside the cluster, and deletes no more. */
@@ -429,9 +474,7 @@ function missingRemovals(
   done: CountedCalls,
   { run, reference, plan }: Pick<Case, "run" | "reference" | "plan">,
 ): readonly Violation[] {
-  if (!plan.perturbations.some(({ do: what }) => LEAKING.has(what))) return [];
-  if (run.steps.length < reference.steps.length) return [];
-  if (!run.steps.every(({ quiet }) => quiet)) return [];
+  if (!isWhole({ run, reference, plan })) return [];
   const makes = ["POST", "PUT"];
   return [...usual.counts].flatMap(([text, { count, step }]) => {
     if (!text.startsWith("DELETE ")) return [];

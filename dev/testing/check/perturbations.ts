@@ -14,7 +14,8 @@ export interface ObjectReference {
 /** Change of an object by another writer: a JSON merge patch, or a deletion. */
 export interface ObjectChange {
   readonly patch?: object | undefined;
-  readonly delete?: true | undefined;
+  /** Whether it is deleted, or what happens to its parts then. */
+  readonly delete?: true | "Background" | "Foreground" | undefined;
 }
 
 /**
@@ -120,6 +121,16 @@ export type Perturbation =
    * Leases for a minute at most, because an operator that does not lead only waits.
    */
   | { readonly do: "throttle"; readonly write: number; readonly ms: number }
+  /**
+   * From a write on, the webhooks of the operator are away for a while, or answer
+   * later than the API server waits.
+   */
+  | {
+    readonly do: "webhook";
+    readonly write: number;
+    readonly how: WebhookFault;
+    readonly ms: number;
+  }
   /** A request outside of the cluster is disturbed. */
   | {
     readonly do: "call";
@@ -146,6 +157,11 @@ export type Perturbation =
   | { readonly do: "clock"; readonly write: number; readonly ms: number }
   /** Simulated containers become ready late, intermittently, or never. */
   | { readonly do: "late" | "flap" | "never" };
+
+/** Disturbances of the webhooks of an operator. */
+export const WEBHOOK_FAULTS = ["down", "slow"] as const;
+
+export type WebhookFault = typeof WEBHOOK_FAULTS[number];
 
 /** Disturbances of a request outside of the cluster, with their descriptions. */
 export const CALL_FAULTS = {
@@ -239,6 +255,8 @@ export class Perturbations {
   /** Watches that have missed events. */
   readonly #gaps: Set<object> = new Set();
   #gapIsOver = false;
+  #webhookFault: WebhookFault | undefined;
+  #webhooksUntil = 0;
   #lastsUntil = 0;
   /** Number of the last event that was delivered. */
   #delivered = 0;
@@ -331,6 +349,11 @@ export class Perturbations {
           this.#leasesThrottledUntil = world.clock.now() +
             Math.min(one.ms, THROTTLED_LEASES_MS);
           break;
+        case "webhook":
+          this.#webhookFault = one.how;
+          this.#webhooksUntil = world.clock.now() + one.ms;
+          this.lasts(this.#webhooksUntil);
+          break;
         case "clock":
           world.clock.jump(one.ms);
           break;
@@ -363,6 +386,11 @@ export class Perturbations {
   get endangersLeases(): boolean {
     return this.#now <=
       Math.max(this.#leasesThrottledUntil, this.#deposedUntil);
+  }
+
+  /** Disturbance of the webhooks of the operator now; undefined without one. */
+  get webhookFault(): WebhookFault | undefined {
+    return this.#now < this.#webhooksUntil ? this.#webhookFault : undefined;
   }
 
   /** Disturbance of a request outside of the cluster; undefined without one. */

@@ -1,9 +1,10 @@
 import * as z from "zod/mini";
 import { checkInput, shown } from "@coracle/operator/internal";
 import { readChoices } from "./explorer.ts";
-import type {
-  ObjectReference,
-  Perturbation as WorldPerturbation,
+import {
+  type ObjectReference,
+  type Perturbation as WorldPerturbation,
+  WEBHOOK_FAULTS,
 } from "./perturbations.ts";
 
 /** Disturbance of one run, such as a crash or a lost answer; plain data. */
@@ -100,6 +101,9 @@ export interface ForeignChange {
 /** Maximum pause between two attempts of an operator, in milliseconds. */
 export const RETRY_MS = 1_200_000;
 
+/** Time for which an operator is down that misses a step, in milliseconds. */
+const DOWN_MS = 600_000;
+
 /** Plan in the form that a simulation executes. */
 export interface WorldPlan {
   /** Perturbations that the simulation applies. */
@@ -112,6 +116,10 @@ export interface WorldPlan {
   readonly waits: ReadonlySet<number>;
   /** Time after which the plan has no further effect, in milliseconds. */
   readonly aftermath: number;
+  /** Steps after which the operator is down, and which end at once. */
+  readonly away: ReadonlySet<number>;
+  /** Steps that delete an object after its parts. */
+  readonly cascades: ReadonlySet<number>;
   /** Step after which a newer build replaces the older one. */
   readonly upgradeAfter: number | undefined;
   /** Choices of the order of actions; undefined for the normal order. */
@@ -158,6 +166,11 @@ const APPLIED = {
   }),
   refuse: z.strictObject({ write: NUMBER, times: NUMBER }),
   throttle: z.strictObject({ write: NUMBER, ms: NUMBER }),
+  webhook: z.strictObject({
+    write: NUMBER,
+    how: z.enum(WEBHOOK_FAULTS),
+    ms: NUMBER,
+  }),
   leader: z.strictObject({ write: NUMBER }),
   clock: z.strictObject({ write: NUMBER, ms: NUMBER }),
   late: z.strictObject({}),
@@ -172,6 +185,9 @@ const APPLIED = {
 const DELETE = z.strictObject(OBJECT);
 const EDIT = z.strictObject({ ...OBJECT, field: TEXT });
 const UPGRADE = z.strictObject({ step: NUMBER });
+const CASCADE = UPGRADE;
+/** A kill at a write of a step; the operator is down while the next one happens. */
+const DOWN = z.strictObject({ write: NUMBER, step: NUMBER });
 const SCHEDULE = z.strictObject({ choices: TEXT });
 /** A jump of the clock before a step, or a wait after it. */
 const JUMP = z.strictObject({ step: NUMBER, ms: NUMBER });
@@ -190,6 +206,8 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
   const foreign: ForeignChange[] = [];
   const jumps: { step: number; ms: number }[] = [];
   const waits = new Set<number>();
+  const away = new Set<number>();
+  const cascades = new Set<number>();
   let upgradeAfter: number | undefined;
   let choices: readonly number[] | undefined;
   let aftermath = RETRY_MS;
@@ -215,6 +233,16 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
         ? read(EDIT)
         : { field: undefined, ...read(DELETE) };
       foreign.push({ step, field, target });
+    } else if (kind === "cascade") cascades.add(read(CASCADE).step);
+    else if (kind === "down") {
+      const { write, step } = read(DOWN);
+      away.add(step);
+      perturbations.push({
+        do: "crash",
+        write,
+        place: "after",
+        downMs: DOWN_MS,
+      });
     } else if (kind === "upgrade") upgradeAfter = read(UPGRADE).step;
     else if (kind === "schedule") choices = readChoices(read(SCHEDULE).choices);
     else if (isApplied(kind)) {
@@ -235,6 +263,8 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
     foreign,
     jumps,
     waits,
+    away,
+    cascades,
     aftermath,
     upgradeAfter,
     choices,

@@ -55,6 +55,12 @@ export interface EventEntry {
   fault?: string | undefined;
 }
 
+/** Where a simulation writes its trace. */
+export interface TraceSink {
+  /** Adds an entry, which the simulation completes before it adds the next request. */
+  push(entry: TraceEntry): unknown;
+}
+
 /** Entry in the trace of a simulation. */
 export type TraceEntry =
   | RequestEntry

@@ -27,9 +27,11 @@ import {
 import type { PodSpec } from "@coracle/operator/kinds";
 import { defaultControllers } from "../../apiserver/controllers/controller_names.ts";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
-import { ApiServer, storeOf } from "../../apiserver/server.ts";
+import { ApiServer, startWith, storeOf } from "../../apiserver/server.ts";
+import type { ServerContent } from "../../apiserver/storage/file_journal.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Store } from "../../apiserver/storage/store.ts";
+import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import type { PodHooks } from "../../apiserver/pods/pod_hooks.ts";
 import {
   type ObjectChange,
@@ -40,7 +42,7 @@ import {
 import type { CheckOptions } from "../check_options.ts";
 import { conversionConfig, conversionServices } from "../conversion_service.ts";
 import { LeaseClock } from "./lease_clock.ts";
-import type { TraceEntry } from "./trace.ts";
+import type { TraceEntry, TraceSink } from "./trace.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals, unanswered } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
@@ -48,6 +50,7 @@ import { type Chooser, Schedule } from "./world_schedule.ts";
 import { replaceServers } from "./world_servers.ts";
 import { type Surroundings, WorldTransport } from "./world_transport.ts";
 import { webhookServices } from "../webhook_services.ts";
+import { disturbedHost } from "./disturbed_webhooks.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
 const QUIET_TURNS = 4;
@@ -149,9 +152,17 @@ export interface WorldOptions {
   /** Maximum number of requests, deliveries and timers; by default 100,000. */
   readonly maxActions?: number | undefined;
   /** Called after each change of an object. */
-  readonly onChange?: (() => void) | undefined;
+  readonly onChange?: ((change: Change) => void) | undefined;
   /** Answers the `fetch` requests of the operator. By default they fail. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
+  /** Whether `fetch` takes real time, in which the virtual time stands still. */
+  readonly fetchesReally?: boolean | undefined;
+  /** Objects of a cluster, with which the server starts. */
+  readonly content?: ServerContent | undefined;
+  /** Wall time at the start in milliseconds; by default that of every world. */
+  readonly startAt?: number | undefined;
+  /** Where the trace is written. Defaults to the trace of the world. */
+  readonly sink?: TraceSink | undefined;
 }
 
 /** Objects by key: `apiVersion kind namespace/name`. */
@@ -183,6 +194,7 @@ export class World {
   /** Client of the user; await its promises with {@linkcode World.complete}. */
   readonly client: Client;
   readonly #options: WorldOptions;
+  readonly #sink: TraceSink;
   readonly #clock: WorldClock;
   readonly #server: ApiServer;
   readonly #store: Store;
@@ -226,6 +238,7 @@ export class World {
   ) {
     this.#webhooks = webhooks;
     this.#options = options;
+    this.#sink = options.sink ?? this.trace;
     this.#clock = clock;
     this.#server = server;
     this.#outside = clock.view();
@@ -250,7 +263,8 @@ export class World {
       schedule: this.#schedule,
       perturbations,
       chooser: this.#chooser,
-      trace: this.trace,
+      trace: this.#sink,
+      loadsAtOnce: options.content !== undefined,
       counters: {
         requests: 0,
         writes: 0,
@@ -278,10 +292,14 @@ export class World {
       throw new Error("Cannot start a world: another one has not ended");
     }
     const { seed, simulate = true, endpoints = true } = options;
-    const clock = new WorldClock();
+    const clock = new WorldClock(options.startAt);
     const perturbations = new Perturbations(options.perturbations ?? []);
     const webhooks = webhookServices(conversionServices(options.kinds));
-    const server = await ApiServer.start({
+    const { content } = options;
+    const start = content === undefined
+      ? ApiServer.start
+      : (given: ApiServerOptions) => startWith(given, content);
+    const server = await start({
       port: false,
       services: webhooks.services,
       clock: clock.view(),
@@ -301,7 +319,7 @@ export class World {
       clock,
       server,
       perturbations,
-      webhooks: webhooks.host,
+      webhooks: disturbedHost(webhooks.host, { perturbations, clock }),
     });
     active = world;
     try {
@@ -368,7 +386,10 @@ export class World {
     });
     this.#replaceGlobals();
     await this.#settle();
-    for (const collection of this.#store.collections()) {
+    const collections = this.#options.content === undefined
+      ? this.#store.collections()
+      : [];
+    for (const collection of collections) {
       for (const stored of collection.values()) {
         this.#bootstrap.set(
           `${collection.resource.group}/${collection.resource.plural}/${stored.key}`,
@@ -377,7 +398,7 @@ export class World {
       }
     }
     this.#store.listen((change) => {
-      this.#options.onChange?.();
+      this.#options.onChange?.(change);
       this.#activity++;
       this.#changes.push(change);
     });
@@ -476,7 +497,7 @@ export class World {
       );
       const { now: at } = this;
       const incarnation = number ?? this.incarnation;
-      this.trace.push({ type: "log", at, incarnation, level, message, fields });
+      this.#sink.push({ type: "log", at, incarnation, level, message, fields });
     });
   }
 
@@ -485,7 +506,7 @@ export class World {
     const message = error instanceof Error
       ? error.stack ?? String(error)
       : String(error);
-    this.trace.push({ type: "rejection", at: this.now, message });
+    this.#sink.push({ type: "rejection", at: this.now, message });
   }
 
   async #fetch(request: Request): Promise<Response> {
@@ -498,20 +519,24 @@ export class World {
     const n = ++this.#calls;
     const { fetch } = this.#options;
     if (fetch === undefined) {
-      this.trace.push({ ...entry, body, status: 0, n });
+      this.#sink.push({ ...entry, body, status: 0, n });
       // deno-lint-ignore coracle/error-message -- as the runtimes word it
       throw new TypeError("fetch failed", { cause: unanswered(request) });
     }
     const fault = this.#perturbations.onCall(n, `${method} ${url}`);
     if (fault === "refused") {
-      this.trace.push({ ...entry, body, status: 0, n, fault });
+      this.#sink.push({ ...entry, body, status: 0, n, fault });
       throw broken("ECONNREFUSED");
     }
     if (fault === "twice") await fetch(request.clone());
-    const response = await fetch(request);
-    this.#activity++;
+    const holds = this.#options.fetchesReally === true ? 1 : 0;
+    this.#working += holds;
+    const response = await fetch(request).finally(() => {
+      this.#working -= holds;
+      this.#activity++;
+    });
     const { status } = response;
-    this.trace.push({ ...entry, body, status, n, fault });
+    this.#sink.push({ ...entry, body, status, n, fault });
     if (fault === "lost") throw broken("ECONNRESET");
     if (fault === "killed") {
       this.#crash(`request ${n} outside of the cluster, unanswered`, 0);
@@ -542,7 +567,7 @@ export class World {
     };
     this.#incarnations.push(incarnation);
     this.#lastChange = this.now;
-    this.trace.push({ type: "start", at: this.now, incarnation: number, why });
+    this.#sink.push({ type: "start", at: this.now, incarnation: number, why });
     const logger = this.#logger(number);
     const { transport } = incarnation;
     const cluster = {
@@ -591,7 +616,7 @@ export class World {
     if (!incarnation.alive) return;
     this.#drop(incarnation);
     const { number } = incarnation;
-    this.trace.push({ type: "exit", at: this.now, incarnation: number, why });
+    this.#sink.push({ type: "exit", at: this.now, incarnation: number, why });
     const wait = RESTART_MS.first * 2 ** this.#failedStarts++;
     this.#later(Math.min(wait, RESTART_MS.longest), "an exit");
   }
@@ -621,7 +646,7 @@ export class World {
       if (!incarnation.alive) continue;
       this.#drop(incarnation);
       const { number } = incarnation;
-      this.trace.push({ type: "kill", at: this.now, incarnation: number, why });
+      this.#sink.push({ type: "kill", at: this.now, incarnation: number, why });
     }
   }
 
@@ -652,7 +677,7 @@ export class World {
       const { namespace, name, uid } = object;
       const acting = this.#acting;
       const isOwn = acting?.key === `${group}/${plural}/${object.key}`;
-      this.trace.push({
+      this.#sink.push({
         type: "actor",
         at: this.now,
         who: isOwn ? acting.who : "cluster",
@@ -831,9 +856,16 @@ export class World {
     await this.#change("user", referenceOf(object), { patch: object });
   }
 
-  /** Deletes an object as the user. */
-  async delete(target: ObjectReference): Promise<void> {
-    await this.#change("user", target, { delete: true });
+  /**
+   * Deletes an object as the user.
+   *
+   * @param policy What happens to its parts: kubectl deletes them after it.
+   */
+  async delete(
+    target: ObjectReference,
+    policy: "Background" | "Foreground" = "Background",
+  ): Promise<void> {
+    await this.#change("user", target, { delete: policy });
   }
 
   async #edit(
@@ -855,8 +887,10 @@ export class World {
       (namespace) => {
         const key = { name: target.name, namespace };
         return deletes
-          // As kubectl does; the server's default leaves the pods of a Job.
-          ? this.client.delete(kind, key, { propagationPolicy: "Background" })
+          ? this.client.delete(kind, key, {
+            // As kubectl does; the server's default leaves the pods of a Job.
+            propagationPolicy: deletes === true ? "Background" : deletes,
+          })
           : this.client.patch(kind, key, patch, { fieldManager: who });
       },
     );

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "@coracle/operator/client";
 import { type TimerEntry, TimerList } from "../virtual_clock.ts";
 
-/** Wall time at which every simulation starts. */
+/** Wall time at which a simulation starts. */
 const START_MS = Date.UTC(2026, 0, 1);
 
 /**
@@ -10,10 +10,20 @@ const START_MS = Date.UTC(2026, 0, 1);
  */
 export class WorldClock {
   readonly #timers: TimerList = new TimerList();
+  readonly #start: number;
   #now = 0;
   #skew = 0;
   /** Counter of timer activity; its changes show work in progress. */
   activity = 0;
+
+  /**
+   * Creates a clock.
+   *
+   * @param start Wall time at the start, in milliseconds since the Unix epoch.
+   */
+  constructor(start: number = START_MS) {
+    this.#start = start;
+  }
 
   /** Milliseconds since the start of the simulation. */
   now(): number {
@@ -22,7 +32,7 @@ export class WorldClock {
 
   /** Milliseconds since the Unix epoch. */
   wallTime(): number {
-    return START_MS + this.#now + this.#skew;
+    return this.#start + this.#now + this.#skew;
   }
 
   /** Shifts the wall time, like a correction of a machine's clock. */

@@ -11,7 +11,7 @@ import type { Faults } from "../../apiserver/faults/faults.ts";
 import { readTarget, verbOf } from "../../apiserver/request/request_info.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Perturbations, WriteVerdict } from "./perturbations.ts";
-import type { EventEntry, RequestEntry, TraceEntry } from "./trace.ts";
+import type { EventEntry, RequestEntry, TraceSink } from "./trace.ts";
 import type { Action, Chooser, Schedule } from "./world_schedule.ts";
 
 const decoder = new TextDecoder();
@@ -26,7 +26,9 @@ export interface Surroundings {
   readonly schedule: Schedule;
   readonly perturbations: Perturbations;
   readonly chooser: Chooser | undefined;
-  readonly trace: TraceEntry[];
+  readonly trace: TraceSink;
+  /** Whether the initial events of a watch are delivered together, untraced. */
+  readonly loadsAtOnce?: boolean | undefined;
   /** Counters that continue when the operator is restarted. */
   readonly counters: {
     requests: number;
@@ -333,7 +335,8 @@ export class WorldTransport implements Transport {
       readonly fault: ActiveFault | undefined;
     },
   ): ChunkQueue {
-    const { schedule, counters, perturbations, active } = this.#world;
+    const { schedule, counters, perturbations, active, loadsAtOnce } =
+      this.#world;
     const id = ++counters.watches;
     const collection = collectionOf(entry);
     const isInitial = entry.path.includes("sendInitialEvents=true");
@@ -425,6 +428,18 @@ export class WorldTransport implements Transport {
       for await (const chunk of response.body) {
         const lines = (rest + decoder.decode(chunk)).split("\n");
         rest = lines.pop() ?? "";
+        if (loadsAtOnce && watch.isInitial) {
+          const { promise, resolve } = Promise.withResolvers<void>();
+          const end = lines.findIndex((line) => line.startsWith(BOOKMARK));
+          const initial = end < 0 ? lines.splice(0) : lines.splice(0, end);
+          add(0, () => {
+            for (const line of initial) queue.push(encoder.encode(`${line}\n`));
+            resolve();
+          });
+          // The server sends on when this has been read.
+          if (initial.length > 0) await promise;
+          if (end >= 0) watch.isInitial = false;
+        }
         for (const line of lines) {
           const event = JSON.parse(line);
           const { name, namespace, resourceVersion, annotations } =
@@ -550,6 +565,9 @@ const EXPIRED = JSON.stringify({
     code: 410,
   },
 });
+
+/** Beginning of the line that ends initial events. */
+const BOOKMARK = '{"type":"BOOKMARK"';
 
 /** Collection of a list or watch: its path without the query. */
 function collectionOf({ path }: RequestEntry): string {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { type Random, seededRandom } from "../../../dev/apiserver/random.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { partOfRounds } from "../../support/part_of_rounds.ts";
 
 interface Sample {
   readonly path: string;
@@ -13,7 +14,7 @@ interface Sample {
 const FOLDER = new URL("../builtin/defaulting/", import.meta.url);
 
 /** How many changed objects of each kind are sent. */
-const ROUNDS = 40;
+const ROUNDS = partOfRounds(40);
 
 /** What stands in places where something else belongs. */
 const ODD: readonly unknown[] = [

@@ -159,7 +159,7 @@ const MALFORMED: readonly (readonly [yaml: string, message: string])[] = [
   ['a: !!binary "@"', "yaml: !!binary value contains invalid base64 data"],
   ["<<: 5", "yaml: map merge requires map or sequence of maps as the value"],
   [
-    "<<:\n  - one",
+    "<<: [1, 2]",
     "yaml: map merge requires map or sequence of maps as the value",
   ],
   ["a: 'b'c", "yaml: did not find expected key"],

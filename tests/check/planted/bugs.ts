@@ -219,4 +219,66 @@ export const PLANTED: readonly PlantedBug[] = [
     `${SERVICE}
       setTimeout(() => void ctx.client.apply(ConfigMap, { metadata: { name: \`\${name}-note\`, namespace }, data: { plan: spec.plan } }, { force: true }), 1_000);`,
   ]],
+  // Kinds of bugs that the public trackers of operators tell of.
+  ["others", "annotations of others are removed", [
+    CONFIG,
+    `const old = await ctx.get(ConfigMap, \`\${name}-config\`);
+      const data = { plan: spec.plan, members: String(spec.members) };
+      if (!old) await ctx.apply(ConfigMap, { metadata: { name: \`\${name}-config\` }, data });
+      else if (old.data?.["plan"] !== data.plan || old.data?.["members"] !== data.members || old.metadata.annotations !== undefined) {
+        const { annotations: _, ...metadata } = old.metadata;
+        await ctx.replace(ConfigMap, { ...old, metadata, data });
+      }`,
+  ]],
+  ["others", "members of all shops are deleted", [
+    "for (const { metadata } of await ctx.secondaries(ConfigMap)) {",
+    "for (const { metadata } of (await ctx.client.list(ConfigMap, { namespace })).items) {",
+  ], [
+    PRUNE,
+    "const isMine = Array.from({ length: spec.members }, (_, at) => `${name}-member-${at}`).includes(metadata.name);\n        if (!isMine && metadata.labels?.[MEMBER] !== undefined) {",
+  ]],
+  ["others", "a part of all shops has one name", [
+    CONFIG,
+    CONFIG.replace("`${name}-config`", '"config"'),
+  ]],
+  ["path", "what was once in a part stays there", [
+    CONFIG,
+    `const old = await ctx.get(ConfigMap, \`\${name}-config\`);
+      const data = { ...old?.data, plan: spec.plan, members: String(spec.members), ...spec.exposed && { exposed: "yes" } };
+      await ctx.apply(ConfigMap, { metadata: { name: \`\${name}-config\` }, data });`,
+  ]],
+  ["stuck", "a failure is final", [
+    START,
+    `if (status?.message === "It has failed") return;\n      ${START}`,
+  ], [
+    LOOK_UP,
+    `let account: Account | undefined;
+      try {
+        account = await accountOf(uid);
+      } catch {
+        return setStatus({ ...status, message: "It has failed" });
+      }`,
+  ]],
+  ["stuck", "work that was begun is never taken up again", [
+    START,
+    `if (status?.message === "Working") return;
+      if (status?.plan !== spec.plan) await ctx.patch(Shop, name, { status: { message: "Working" } }, { subresource: "status" });
+      ${START}`,
+  ]],
+  ["stuck", "a field that cannot change is changed", [
+    CONFIG,
+    CONFIG.replace("        data:", "        immutable: true,\n        data:"),
+  ]],
+  ["stuck", "the cleanup waits for parts that go after their object", [
+    'async cleanup({ metadata: { uid = "" } }) {',
+    'async cleanup({ metadata: { uid = "", name, namespace } }, ctx) {\n      if (await ctx.client.find(ConfigMap, { name: `${name}-config`, namespace })) throw new Error("The configuration is still there");',
+  ]],
+  ["data loss", "a key is drawn again while the status is missing", [
+    'const key = kept?.data?.["key"] ?? randomBytes(18).toString("base64");',
+    'const key = status?.plan && kept?.data?.["key"] || randomBytes(18).toString("base64");',
+  ]],
+  ["repair", "what was observed once is not looked at again", [
+    START,
+    `if (status?.conditions?.[0]?.observedGeneration === generation) return;\n      ${START}`,
+  ]],
 ];

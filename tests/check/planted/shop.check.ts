@@ -43,6 +43,20 @@ const options: Partial<CheckOptions> = {
         );
     }
   },
+  invariants: {
+    eventually: {
+      "each account is that of a shop": ({ list }) =>
+        [...accounts.values()].every(({ owner }) =>
+          list("Shop").some(({ metadata }) => metadata.uid === owner)
+        ),
+      "each account has the plan of its shop": ({ list }) =>
+        list("Shop").every(({ metadata, spec }) =>
+          [...accounts.values()].every(({ owner, plan }) =>
+            owner !== metadata.uid || plan === Object(spec).plan
+          )
+        ),
+    },
+  },
 };
 
 export default options;

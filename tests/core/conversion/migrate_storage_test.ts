@@ -7,12 +7,15 @@ import { migrateStorage } from "../../../core/conversion/migrate_storage.ts";
 import { CRD_KIND } from "../../../core/crd/crd_object.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { Operator } from "../../../core/operator/operator.ts";
 import type { Store } from "../../../dev/apiserver/storage/store.ts";
 import { ApiServer, storeOf } from "../../../dev/apiserver/server.ts";
 import {
   conversionConfig,
   conversionServices,
 } from "../../../dev/testing/conversion_service.ts";
+import { until } from "../../support/until.ts";
 
 const names = { group: "sea.example.org", kind: "Buoy" } as const;
 const NAME = "buoys.sea.example.org";
@@ -115,6 +118,43 @@ test("migrateStorage() rewrites each object, then forgets the old version", asyn
     assert.deepEqual(said, ["Stored in v1beta1 and v1, to be stored in v1."]);
     const again = await migrateStorage(server.client, NAME, options());
     assert.equal(again.written, 0);
+  });
+});
+
+test("an operator migrates at its start when asked, once it leads", async () => {
+  await withStored(async (server, storedAs) => {
+    const make = (identity: string) => {
+      const operator = new Operator({
+        client: server.client,
+        logger: silentLogger,
+        leaderElection: { name: "buoys", namespace: "default", identity },
+      });
+      const migrateStorage = true;
+      operator.register(KIND, { reconcile() {} }, { migrateStorage });
+      return operator;
+    };
+    const [leader, standby] = [make("a"), make("b")];
+    await leader.start();
+    await standby.start();
+    try {
+      await until(
+        "the old version is forgotten",
+        async () => (await storedVersions(server))?.join() === "v1",
+      );
+      assert.deepEqual(new Set(storedAs()), new Set(["sea.example.org/v1"]));
+    } finally {
+      await standby.stop();
+      await leader.stop();
+    }
+    assert.throws(
+      () =>
+        new Operator({ client: server.client }).register(
+          untyped({ ...names, version: "v1" }),
+          { reconcile() {} },
+          { migrateStorage: true },
+        ),
+      /only a kind of defineKind carries the definition that "migrateStorage" needs/,
+    );
   });
 });
 

@@ -31,6 +31,11 @@ const operator = new Operator(
     : { leaderElection: lease },
 );
 
+const { COPIER_ADMITS } = process.env;
+if (COPIER_ADMITS !== undefined) {
+  operator.admit(Secret, { validate() {} }, { failurePolicy: "Fail" });
+}
+
 operator.register(Copier, {
   async reconcile(copier, ctx) {
     state.runs++;

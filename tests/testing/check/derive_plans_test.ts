@@ -156,12 +156,15 @@ test("Writes that change nothing and known steps give no plans of writes", () =>
   assert.deepEqual(texts(known, run(created, [[gadget, config]])), []);
 });
 
-test("Plans for Leases and upgrades depend on the operator", () => {
+test("Plans for Leases, webhooks and upgrades depend on the operator", () => {
   const record = run(created, [[gadget, config], [gadget, config]]);
   const found = texts(scenario("apply", "apply"), record, {
     upgrades: true,
     elects: true,
+    admits: true,
   });
+  assert.ok(found.includes("life/webhook:write=1,how=down,ms=60000"));
+  assert.ok(found.includes("life/webhook:write=1,how=slow,ms=60000"));
   assert.ok(found.includes("life/leader:write=1"));
   assert.ok(found.includes("life/upgrade:step=0"));
 });
@@ -169,11 +172,20 @@ test("Plans for Leases and upgrades depend on the operator", () => {
 test("The world knows every plan that is derived", () => {
   const pod = [...created, write("create Deployment a")];
   const record = run(pod, [[gadget, config]]);
-  for (const text of texts(scenario("apply"), record, { elects: true })) {
+  const all = { elects: true, admits: true };
+  for (const text of texts(scenario("apply"), record, all)) {
     const { perturbations } = readPlan(text);
     const plan = worldPlan(perturbations);
     assert.equal(plan.perturbations.length + plan.foreign.length, 1, text);
   }
+  const { perturbations } = readPlan("life/down:write=1,step=0+cascade:step=1");
+  assert.partialDeepStrictEqual(worldPlan(perturbations), {
+    perturbations: [
+      { do: "crash", write: 1, place: "after", downMs: 600_000 },
+    ],
+    away: new Set([0]),
+    cascades: new Set([1]),
+  });
   const refused = [
     ["life/crush:write=1", /there is no such perturbation/],
     ["life/crash:write=x,place=after", /"write" must be a number/],
@@ -394,7 +406,9 @@ function isNew(
 ): boolean {
   const seen = new Set<string>();
   derivePlans(two, run(first, [[], []]), { seen });
-  return derivePlans(two, run(second, [[], []]), { seen }).plans.length > 0;
+  return derivePlans(two, run(second, [[], []]), { seen }).plans
+    // Those depend on the next step, too.
+    .some((plan) => !planText(plan).startsWith("life/down:"));
 }
 
 test("A write is planned again if it, or those before it in its step, differ", () => {
@@ -602,5 +616,46 @@ test("An older state is not shown before the write that it would change", () => 
       run([...created, change(1), change(2), late], [...both, both[0]!]),
     ),
     ["stale:write=3,revision=5,ms=60000", "stale:write=3,revision=6,ms=60000"],
+  );
+});
+
+test("An operator is down during the next step after each write of a step", () => {
+  assert.deepEqual(plansOf("down", one, run(created, [[gadget, config]])), []);
+  const trace = [...created, write("delete ConfigMap a", { step: 1 })];
+  const states = [[gadget, config], [], []];
+  // An object that is going away cannot be created again meanwhile.
+  assert.deepEqual(
+    plansOf("down", scenario("apply", "delete", "apply"), run(trace, states)),
+    ["down:write=1,step=0", "down:write=2,step=0"],
+  );
+  const { steps, ...rest } = scenario("apply", "delete");
+  const hasty = steps.map((step) => ({ ...step, settle: false }));
+  assert.deepEqual(
+    plansOf("down", { ...rest, steps: hasty }, run(trace, states)),
+    [],
+  );
+});
+
+test("An object is deleted after its parts, if it has any", () => {
+  const part = checkedObject("ConfigMap", "a", {
+    metadata: { ownerReferences: [{ uid: "Gadget-a" }] },
+  });
+  const steps = scenario("apply", "delete");
+  const cascades = (...objects: (typeof part)[]) =>
+    plansOf("cascade", steps, run(created, [objects, []]));
+  assert.deepEqual(cascades(gadget, part), ["cascade:step=1"]);
+  assert.deepEqual(cascades(gadget, config), []);
+  assert.deepEqual(cascades(part), []);
+});
+
+test("A part is deleted again once its object has been changed", () => {
+  const changed = checkedObject("Gadget", "a", { metadata: { generation: 2 } });
+  const states = [[gadget, config], [changed, config], [changed, config]];
+  const steps = scenario("apply", "apply", "apply");
+  assert.deepEqual(
+    plansOf("delete", steps, run(created, states)).map((text) =>
+      text.slice(0, text.indexOf(","))
+    ),
+    ["delete:step=0", "delete:step=1"],
   );
 });

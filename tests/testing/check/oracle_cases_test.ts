@@ -159,6 +159,39 @@ test("What is made again after an edit by others is spared, a deletion is not", 
   assert.match(only(judged(removed, options)).text, /is deleted once/);
 });
 
+test("A change outside that is never made is found where nothing else differs", () => {
+  const url = "http://example.com/a";
+  const [post, put] = [`POST ${url}`, `PUT ${url} 2`];
+  const external = (...texts: readonly string[]) =>
+    run(
+      [create, ...texts.map((text, step) => note("external", text, step))],
+      [[gadget, service], [gadget, service]],
+    );
+  const usual = external(post, put);
+  const found = (record: RunRecord, kind = "refuse", settle = true) => {
+    const { steps, ...rest } = scenario("apply", "apply");
+    return judged(record, {
+      reference: usual,
+      scenario: { ...rest, steps: steps.map((one) => ({ ...one, settle })) },
+      plan: { scenario: "life", perturbations: [{ do: kind, write: 1 }] },
+    }).map(({ text }) => text);
+  };
+  const text =
+    `"${put}" is never done outside the cluster, in the reference it is`;
+  assert.deepEqual(found(external(post)), [text]);
+  assert.deepEqual(found(external(post, put)), []);
+  assert.deepEqual(found(external(post), "stale"), []);
+  // Two steps without a rest between them may be one change.
+  assert.deepEqual(found(external(post), "refuse", false), []);
+  // What was made as it has to be needs no change.
+  assert.match(found(external(`${post} 2`))[0] ?? "", /^"POST /);
+  assert.equal(found(external(`${post} 2`)).length, 1);
+  assert.deepEqual(
+    found(unquiet(external(post), 1)).filter((one) => one.startsWith('"PUT')),
+    [],
+  );
+});
+
 test("External actions count by their method, and removals come first", () => {
   const external = (...texts: readonly string[]) =>
     run([create, ...texts.map((text) => note("external", text))], [[

@@ -78,6 +78,25 @@ test("Throttling answers every request with 429 for a while", async () => {
   assert(run.virtualMs > ms);
 });
 
+test("Webhooks that are away or late refuse writes, which are repeated", async () => {
+  process.env["COPIER_ADMITS"] = "true";
+  try {
+    for (const how of ["down", "slow"] as const) {
+      const clean = writesOf(await runCopier());
+      const at = clean.findIndex((text) => / patch secrets /.test(text)) + 1;
+      const ms = 60_000;
+      const run = await perturbed({ do: "webhook", write: at, how, ms });
+      const codes = writesOf(run).filter((text) => / secrets /.test(text))
+        .map((text) => text.replace(/^\d+ 1 patch secrets /, ""));
+      // Nothing is admitted meanwhile, and nothing is lost.
+      assert.deepEqual([codes[0], codes.at(-1)], ["500", "201 changed"]);
+      assert(codes.slice(0, -1).every((code) => code === "500"), `${codes}`);
+    }
+  } finally {
+    delete process.env["COPIER_ADMITS"];
+  }
+});
+
 test("A jump of the clock moves the wall time and no timer", async () => {
   const clean = await runCopier();
   const run = await perturbed({ do: "clock", write: 2, ms: 86_400_000 });

@@ -6,7 +6,6 @@ import { Client } from "../../core/client/client.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { coracle, Program } from "../support/program.ts";
-import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 
 /** An object of each example, and what the operator writes for it. */
@@ -71,7 +70,6 @@ Object.assign(process.env, ENVIRONMENT);
 for (const [name, kind, spec, works] of EXAMPLES) {
   test(
     `The generated rules of the example ${name} permit all of its requests`,
-    { skip: ON_REAL_CLUSTER && "it brings its own API server" },
     async () => {
       const folder = temporaryFolder();
       const needsSystem = /postgres|stream/.test(name);

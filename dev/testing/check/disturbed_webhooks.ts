@@ -1,0 +1,40 @@
+import { sleep, type WebhookHost } from "@coracle/operator/internal";
+import type { Perturbations } from "./perturbations.ts";
+import type { WorldClock } from "./world_clock.ts";
+
+/** Time after which late webhooks answer: longer than any API server waits. */
+const LATE_MS = 40_000;
+
+/** Host of webhooks whose routes are away or late while a plan says so. */
+export function disturbedHost(
+  host: WebhookHost,
+  { perturbations, clock }: {
+    readonly perturbations: Perturbations;
+    readonly clock: WorldClock;
+  },
+): WebhookHost {
+  return {
+    serve(routes) {
+      const outside = clock.view();
+      type Routes = typeof routes;
+      type Route = NonNullable<ReturnType<Routes["get"]>>;
+      const disturbed = (route: Route): Route => async (body, call) => {
+        const fault = perturbations.webhookFault;
+        if (fault === "down") {
+          throw new Error("Cannot answer the webhook: the operator is away");
+        }
+        if (fault === "slow") {
+          await sleep(LATE_MS, { clock: outside, signal: call.signal });
+        }
+        return await route(body, call);
+      };
+      // Routes that are added later are served as well.
+      const found = new Map<string, Route>();
+      found.get = (path) => {
+        const route = routes.get(path);
+        return route && disturbed(route);
+      };
+      return host.serve(found);
+    },
+  };
+}

@@ -1,0 +1,189 @@
+import type { Kind, UntypedObject } from "@coracle/operator/client";
+import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
+import type { OperatorSource } from "../check/operator_source.ts";
+import { World } from "../check/world.ts";
+import { conversionConfig } from "../conversion_service.ts";
+import { PlanRecord } from "./plan_record.ts";
+import type { PlannedFetch } from "./plan_report.ts";
+import { SecretTexts } from "./secrets.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** Virtual time without a change after which an operator is at rest. */
+const STILL_MS = 5 * 60_000;
+/** Virtual time of a step after an operator has come to rest. */
+const STEP_MS = 60_000;
+/** Requests and events of the time after the rest, beyond those before it. */
+const IDLE_ACTIONS = 20_000;
+const SECRETS = "/secrets";
+const realFetch = globalThis.fetch;
+
+/** Kind without its version. */
+export type AnyVersion = Pick<Kind, "group" | "kind">;
+
+/** Settings of {@linkcode runOperator}. */
+export interface RunSettings {
+  /** Longest virtual time in milliseconds. */
+  readonly duration: number;
+  /** Hosts to which requests are sent really. */
+  readonly hosts: readonly string[];
+}
+
+/** What an operator did on the copy of a cluster. */
+export interface PlannedRun {
+  readonly record: PlanRecord;
+  readonly fetches: readonly PlannedFetch[];
+  /** Virtual time in milliseconds. */
+  readonly duration: number;
+  readonly quiet: boolean;
+  /** Kinds of the server by `GROUP/PLURAL`. */
+  readonly kinds: ReadonlyMap<string, AnyVersion>;
+  /** Texts that must not be printed. */
+  readonly secrets: SecretTexts;
+  /** Kinds whose definitions the cluster does not have. */
+  readonly undefinedKinds: readonly string[];
+  /** Kinds whose definitions differ from those of the operator. */
+  readonly otherDefinitions: readonly string[];
+}
+
+/** Runs an operator until it is quiet. */
+export async function runOperator(
+  source: OperatorSource,
+  isOld: boolean,
+  snapshot: Snapshot,
+  { duration, hosts }: RunSettings,
+): Promise<PlannedRun> {
+  const record = new PlanRecord();
+  const secrets = new SecretTexts();
+  const fetches = new Fetches(hosts);
+  const { definitions, info } = snapshot;
+  for (const { object } of snapshot.objects(SECRETS)) secrets.add(object);
+  const objects = info.resources.reduce((sum, { objects }) => sum + objects, 0);
+  const missing = source.kinds.filter(({ plural, group }) =>
+    !definitions.has(`${plural}.${group}`)
+  );
+  const world = await World.start({
+    seed: 1,
+    content: snapshot.content((one) => converting(one, source)),
+    startAt: info.at,
+    kinds: missing,
+    endpoints: false,
+    sink: record,
+    onChange: (change) => record.change(change),
+    fetch: (request) => fetches.send(request),
+    fetchesReally: true,
+    maxActions: 200_000 + 40 * objects,
+    load: (start) => source.load(start, isOld),
+  });
+  try {
+    const state = await world.quiet({
+      within: duration,
+      still: Math.min(STILL_MS, duration),
+    });
+    const most = world.actions * 2 + IDLE_ACTIONS;
+    while (world.now < duration && world.actions < most) {
+      await world.advance(Math.min(STEP_MS, duration - world.now));
+    }
+    record.end();
+    const kinds = new Map<string, AnyVersion>();
+    for (
+      const { group, plural, kind } of await world.complete(
+        world.client.resources(),
+      )
+    ) {
+      kinds.set(`${group}/${plural}`, { group, kind });
+    }
+    return {
+      record,
+      fetches: fetches.found(),
+      duration: world.now,
+      quiet: state === "quiet",
+      kinds,
+      secrets,
+      undefinedKinds: missing.map(({ kind }) => kind),
+      otherDefinitions: source.kinds.filter((kind) =>
+        isOther(definitions.get(`${kind.plural}.${kind.group}`), kind)
+      ).map(({ kind }) => kind),
+    };
+  } finally {
+    await world.end();
+  }
+}
+
+type DefinedKinds = OperatorSource["kinds"];
+
+/** Whether the schemas of a definition differ from those of a kind. */
+function isOther(
+  definition: UntypedObject | undefined,
+  kind: DefinedKinds[number],
+): boolean {
+  if (definition === undefined) return false;
+  const properties = ({ spec }: Pick<CrdManifest, "spec">) =>
+    JSON.stringify(
+      spec.versions.map(({ name, schema }) => [name, fieldsOf(schema)]).sort(),
+    );
+  return properties(definition as object as CrdManifest) !==
+    properties(crdManifest(kind));
+}
+
+/** Names of the fields of a schema, in order: a server completes the rest. */
+function fieldsOf(schema: unknown): unknown {
+  if (typeof schema !== "object" || schema === null) return undefined;
+  const { openAPIV3Schema, properties, items, type, enum: values } =
+    schema as Record<string, unknown>;
+  if (openAPIV3Schema !== undefined) return fieldsOf(openAPIV3Schema);
+  const fields = Object.entries(properties as object ?? {})
+    .filter(([name]) => !/^(?:apiVersion|kind|metadata)$/.test(name))
+    .map(([name, field]) => [name, fieldsOf(field)]);
+  return [type, values, fieldsOf(items), fields.sort()];
+}
+
+/** Definition whose conversion takes place here, where the operator has it. */
+function converting(
+  object: UntypedObject,
+  { kinds }: OperatorSource,
+): UntypedObject {
+  const spec = object["spec"] as CrdManifest["spec"];
+  const { strategy } = spec.conversion ?? {};
+  if (strategy !== "Webhook") return object;
+  const kind = kinds.find(({ plural, group }) =>
+    `${plural}.${group}` === object.metadata.name
+  );
+  const config = kind && conversionConfig(kind);
+  const conversion = config === undefined ? { strategy: "None" } : {
+    strategy: "Webhook",
+    webhook: { clientConfig: config, conversionReviewVersions: ["v1"] },
+  };
+  return { ...object, spec: { ...spec, conversion } };
+}
+
+/** Requests outside of the cluster: held back, unless their host is allowed. */
+class Fetches {
+  readonly #hosts: ReadonlySet<string>;
+  readonly #found: Map<string, { count: number; sent: boolean }> = new Map();
+
+  constructor(hosts: readonly string[]) {
+    this.#hosts = new Set(hosts);
+  }
+
+  async send(request: Request): Promise<Response> {
+    const { host, hostname, origin, pathname } = new URL(request.url);
+    const sent = this.#hosts.has(host) || this.#hosts.has(hostname);
+    const shown = `${request.method} ${origin}${pathname}`;
+    const known = this.#found.get(shown) ?? { count: 0, sent };
+    this.#found.set(shown, { count: known.count + 1, sent });
+    if (sent) return await realFetch(request);
+    // deno-lint-ignore coracle/error-message -- as the runtimes word it
+    throw new TypeError("fetch failed", {
+      cause: new Error(
+        `Cannot send ${shown}: a plan holds back what leaves the cluster; --allow-fetch ${hostname} lets it go`,
+      ),
+    });
+  }
+
+  found(): readonly PlannedFetch[] {
+    return Array.from(
+      this.#found,
+      ([request, found]) => ({ request, ...found }),
+    );
+  }
+}

@@ -1,0 +1,313 @@
+import {
+  ApiError,
+  type Client,
+  type HttpResponse,
+  type Kind,
+  type Transport,
+} from "@coracle/operator/client";
+import { readBody } from "@coracle/operator/internal";
+import type { UntypedObject } from "@coracle/operator/client";
+import { readJson } from "../../apiserver/exact_json.ts";
+import { builtinDefinitions } from "../../apiserver/builtin/builtin_definitions.ts";
+import { isSecrets, secretDigests } from "./secrets.ts";
+import type {
+  SnapshotInfo,
+  SnapshotResource,
+  SnapshotSink,
+  UnreadResource,
+} from "./snapshot.ts";
+
+/** Objects in a page. */
+const PAGE = 500;
+/** HTTP status of a continue token that is too old. */
+const GONE = 410;
+/** Maximum size of a page in bytes. */
+const MAX_PAGE_BYTES = 512 * 1024 * 1024;
+
+/** Resource as the discovery of a server describes it. */
+type Discovered = Awaited<ReturnType<Client["resources"]>>[number];
+
+/** Resources that answer for themselves, or are records of work. */
+const NEVER_READ: ReadonlySet<string> = new Set([
+  "/events",
+  "/bindings",
+  "/componentstatuses",
+  "coordination.k8s.io/leases",
+  "events.k8s.io/events",
+]);
+
+/** Resources that decide what a server admits, and how it completes objects. */
+const CONTEXT: readonly string[] = [
+  "/namespaces",
+  "/limitranges",
+  "admissionregistration.k8s.io/mutatingadmissionpolicies",
+  "admissionregistration.k8s.io/mutatingadmissionpolicybindings",
+  "admissionregistration.k8s.io/validatingadmissionpolicies",
+  "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+  "networking.k8s.io/ingressclasses",
+  "scheduling.k8s.io/priorityclasses",
+  "storage.k8s.io/storageclasses",
+];
+
+const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
+
+/** Cluster to read. */
+export interface ClusterReader {
+  readonly client: Client;
+  /** Transport of the client, which authenticates and retries. */
+  readonly transport: Transport;
+}
+
+/** Kind to read, of any group if it names none. */
+export interface WantedKind {
+  readonly group: string | undefined;
+  readonly kind: string;
+}
+
+/** What is read of a cluster, and how. */
+export interface ReadOptions {
+  /** Kinds to read; undefined for all that can be listed. */
+  readonly kinds: readonly WantedKind[] | undefined;
+  /** Kinds to which the selector applies. */
+  readonly primaries?: readonly Pick<Kind, "group" | "kind">[] | undefined;
+  /** Namespaces to read; undefined for all. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Label selector of the primaries. */
+  readonly selector?: string | undefined;
+  /** Whether the values of Secrets are replaced by digests. */
+  readonly hidesSecrets: boolean;
+  /** Wall time in milliseconds since the Unix epoch. */
+  readonly now: () => number;
+  /** Shows how many objects were read; the total is an estimate of the server. */
+  readonly onProgress?:
+    | ((resource: string, done: number, total: number) => void)
+    | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads objects of a cluster page by page, so that no more than a page is in
+ * memory. What the client may not read is noted, and is no error.
+ *
+ * @throws {ApiError | Error} If the cluster cannot be reached.
+ */
+export async function readCluster(
+  { client, transport }: ClusterReader,
+  sink: SnapshotSink,
+  options: ReadOptions,
+): Promise<SnapshotInfo> {
+  const at = options.now();
+  const { gitVersion } = await client.version({ signal: options.signal });
+  const served = storedVersions(await client.resources());
+  const unread: UnreadResource[] = [];
+  const resources: SnapshotResource[] = [];
+  const digests = secretDigests();
+  const isHidden = options.hidesSecrets;
+  const read = async (
+    resource: Discovered,
+    selector?: string,
+    keeps: (object: UntypedObject) => boolean = () => true,
+  ) => {
+    const found = { ...described(resource), objects: 0 };
+    const namespaces = resource.scope === "Namespaced"
+      ? options.namespaces
+      : undefined;
+    let isRead = false;
+    for (const namespace of namespaces ?? [undefined]) {
+      try {
+        const pages = pagesOf({ client, transport }, resource, {
+          namespace,
+          selector,
+          signal: options.signal,
+        });
+        for await (const { items, left } of pages) {
+          isRead = true;
+          const kept = items.filter(keeps).map((object) =>
+            isHidden && isSecrets(resource) ? digests(object) : object
+          );
+          await sink.add(found, kept);
+          found.objects += kept.length;
+          options.onProgress?.(
+            nameOf(resource),
+            found.objects,
+            found.objects + left,
+          );
+        }
+      } catch (error) {
+        if (!ApiError.is(error) || error.status === 401) throw error;
+        unread.push({
+          resource: nameOf(resource),
+          namespace,
+          why: error.isForbidden ? "forbidden" : error.message,
+        });
+      }
+    }
+    if (isRead) resources.push(found);
+  };
+  const wanted = wantedOf(served, options);
+  const definitions = served.get(CRDS);
+  const builtIn = builtinVersions();
+  const isCustom = wanted.some(({ group, plural }) =>
+    !builtIn.has(`${group}/${plural}`)
+  );
+  if (definitions !== undefined && (isCustom || options.kinds === undefined)) {
+    const names = new Set(
+      wanted.map(({ group, plural }) => `${plural}.${group}`),
+    );
+    await read(
+      definitions,
+      undefined,
+      ({ metadata }) => options.kinds === undefined || names.has(metadata.name),
+    );
+  }
+  const primaries = options.primaries ?? [];
+  for (const resource of wanted) {
+    const isPrimary = primaries.some((kind) => isOf(resource, kind));
+    await read(resource, isPrimary ? options.selector : undefined);
+  }
+  const { namespaces, selector } = options;
+  return {
+    at,
+    server: gitVersion,
+    namespaces,
+    selector,
+    hidesSecrets: isHidden,
+    resources,
+    unread,
+  };
+}
+
+/** Storage versions of the built-in resources of an embedded server. */
+function builtinVersions(): ReadonlyMap<string, string> {
+  return new Map(
+    builtinDefinitions().map((
+      { group, plural, storageVersion },
+    ) => [`${group}/${plural}`, storageVersion]),
+  );
+}
+
+/**
+ * Resources by group and plural, each in the version in which a server of ours
+ * stores it, or else in the first one, which the server prefers.
+ */
+function storedVersions(
+  served: readonly Discovered[],
+): ReadonlyMap<string, Discovered> {
+  const found = new Map<string, Discovered>();
+  const builtIn = builtinVersions();
+  for (const resource of served) {
+    if (!resource.verbs.includes("list")) continue;
+    const key = `${resource.group}/${resource.plural}`;
+    if (!found.has(key) || builtIn.get(key) === resource.version) {
+      found.set(key, resource);
+    }
+  }
+  return found;
+}
+
+/** Resources to read, apart from definitions, those of the context first. */
+function wantedOf(
+  served: ReadonlyMap<string, Discovered>,
+  { kinds, namespaces }: ReadOptions,
+): readonly Discovered[] {
+  const context = CONTEXT.filter((key) =>
+    namespaces === undefined || key !== "/namespaces"
+  );
+  const others = [...served].filter(([key, resource]) =>
+    key !== CRDS && !NEVER_READ.has(key) && !CONTEXT.includes(key) &&
+    (kinds === undefined || kinds.some((kind) => isOf(resource, kind)))
+  ).map(([, resource]) => resource);
+  return [
+    ...context.flatMap((key) => served.get(key) ?? []),
+    ...others,
+  ];
+}
+
+function isOf(
+  resource: Discovered,
+  { group, kind }: WantedKind,
+): boolean {
+  return (group === undefined || resource.group === group) &&
+    resource.kind === kind;
+}
+
+function described(
+  { group, version, plural, kind, scope }: Discovered,
+): Omit<SnapshotResource, "objects"> {
+  return { group, version, plural, kind, scope };
+}
+
+/** Plural and group, such as `deployments.apps`. */
+function nameOf({ group, plural }: Discovered): string {
+  return group === "" ? plural : `${plural}.${group}`;
+}
+
+async function textOf(response: HttpResponse): Promise<string> {
+  return new TextDecoder().decode(await readBody(response, MAX_PAGE_BYTES));
+}
+
+interface Page {
+  readonly items: readonly UntypedObject[];
+  /** Number of objects on later pages, as far as the server knows it. */
+  readonly left: number;
+}
+
+/** Pages of a collection. One whose state is too old goes on in a newer state. */
+async function* pagesOf(
+  { client, transport }: ClusterReader,
+  resource: Discovered,
+  { namespace, selector, signal }: {
+    readonly namespace: string | undefined;
+    readonly selector: string | undefined;
+    readonly signal: AbortSignal | undefined;
+  },
+): AsyncGenerator<Page> {
+  const { group, version, plural, kind } = resource;
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const within = namespace === undefined ? "" : `/namespaces/${namespace}`;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  let next: string | undefined;
+  do {
+    const query = new URLSearchParams({ limit: String(PAGE) });
+    if (next !== undefined) query.set("continue", next);
+    if (selector !== undefined) query.set("labelSelector", selector);
+    const request = {
+      verb: "list",
+      action: `list ${nameOf(resource)}`,
+      method: "GET",
+      path: `${root}${within}/${plural}?${query}`,
+      headers: { accept: "application/json" },
+      signal,
+    } as const;
+    const first = await transport.send(request);
+    if (first.status === GONE && next !== undefined) {
+      const status = JSON.parse(await textOf(first));
+      // The server has forgotten the state, and offers the rest in a newer one.
+      next = status.metadata?.continue || undefined;
+      if (next !== undefined) continue;
+      throw new ApiError(
+        `Cannot ${request.action}: its state became too old while it was read`,
+        { status: GONE, reason: "Expired" },
+      );
+    }
+    if (first.status >= 300) await first.cancel();
+    // It throws what the server says.
+    const response = first.status < 300 ? first : await client.request(request);
+    const page = readJson(await textOf(response)) as {
+      readonly items?: readonly UntypedObject[] | null;
+      readonly metadata?: {
+        readonly continue?: string;
+        readonly remainingItemCount?: number;
+      };
+    };
+    const items = page.items ?? [];
+    // The items of a list of a built-in kind do not name it.
+    for (const item of items) {
+      item.apiVersion = apiVersion;
+      item.kind = kind;
+    }
+    const { metadata = {} } = page;
+    yield { items, left: metadata.remainingItemCount ?? 0 };
+    next = metadata.continue || undefined;
+  } while (next !== undefined);
+}

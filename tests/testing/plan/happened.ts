@@ -1,0 +1,114 @@
+import type { UntypedObject } from "@coracle/operator/client";
+import {
+  fieldDifferences,
+  pathText,
+} from "../../../dev/testing/plan/field_changes.ts";
+import type { PlanReport } from "../../../dev/testing/plan/plan_report.ts";
+import type { Snapshot } from "../../../dev/testing/plan/snapshot.ts";
+
+/** Fields of an object that changed, with their values afterwards. */
+type Happened = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** Kinds that controllers of a cluster keep, or that record work. */
+const OTHERS = new Set([
+  "ControllerRevision",
+  "Endpoints",
+  "EndpointSlice",
+  "Event",
+  "Lease",
+  "Pod",
+  "ReplicaSet",
+]);
+const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const TIME = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+
+/** Changes of a plan in the form of {@linkcode happenedBetween}. */
+export function planned({ changes }: PlanReport): Happened {
+  return Object.fromEntries(
+    changes.map(({ action, kind, namespace, name, fields }) => [
+      `${action} ${kind} ${namespace ?? ""}/${name}`,
+      Object.fromEntries(
+        action === "create"
+          ? []
+          : fields.map(({ path, after }) => [path, plain(after)]),
+      ),
+    ]).sort(byName),
+  );
+}
+
+/** What differs between two snapshots of a cluster. */
+export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
+  const [old, now] = [before, after].map(objectsOf) as [Objects, Objects];
+  const found: [string, Readonly<Record<string, unknown>>][] = [];
+  for (const key of new Set([...old.keys(), ...now.keys()])) {
+    const [was, is] = [old.get(key), now.get(key)];
+    const { kind, metadata } = (is ?? was)!;
+    if (OTHERS.has(String(kind))) continue;
+    const text = `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+    if (was === undefined) found.push([`create ${text}`, {}]);
+    else if (is === undefined) found.push([`delete ${text}`, {}]);
+    else {
+      const isSecret = kind === "Secret";
+      const fields = fieldDifferences(was, is).map(({ path, after }) => [
+        pathText(path),
+        isSecret && path[0] === "data" ? "(hidden)" : plain(after),
+      ]);
+      const action = was.metadata.uid === is.metadata.uid
+        ? "change"
+        : "replace";
+      if (fields.length > 0) {
+        found.push([`${action} ${text}`, Object.fromEntries(fields)]);
+      }
+    }
+  }
+  return Object.fromEntries(found.sort(byName));
+}
+
+type Objects = ReadonlyMap<string, UntypedObject>;
+
+function objectsOf(snapshot: Snapshot): Objects {
+  return new Map(
+    Array.from(snapshot.objects(), ({ group, plural, object }) => [
+      `${group}/${plural} ${
+        object.metadata.namespace ?? ""
+      }/${object.metadata.name}`,
+      object,
+    ]),
+  );
+}
+
+function plain(value: unknown): unknown {
+  if (value === undefined) return "(none)";
+  return JSON.parse(
+    JSON.stringify(value).replace(UID, "<uid>").replace(TIME, "<time>"),
+  );
+}
+
+function byName(a: readonly unknown[], b: readonly unknown[]): number {
+  return String(a[0]) < String(b[0]) ? -1 : 1;
+}
+
+/** Operator that a test runs for real. */
+interface Runs {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Runs an operator on a cluster until what it does is done. */
+export async function runUntil(
+  operator: Runs,
+  done: () => Promise<boolean>,
+): Promise<void> {
+  await operator.start();
+  try {
+    const end = performance.now() + 30_000;
+    while (!await done()) {
+      if (performance.now() > end) {
+        throw new Error("Cannot wait for the operator: 30 s have passed");
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  } finally {
+    await operator.stop();
+  }
+}
