@@ -158,7 +158,10 @@ const MALFORMED: readonly (readonly [yaml: string, message: string])[] = [
   ["a: !!float x", "yaml: cannot decode !!str `x` as a !!float"],
   ['a: !!binary "@"', "yaml: !!binary value contains invalid base64 data"],
   ["<<: 5", "yaml: map merge requires map or sequence of maps as the value"],
-  ["<<: [1, 2]", "yaml: map merge requires map or sequence of maps as the value"],
+  [
+    "<<: [1, 2]",
+    "yaml: map merge requires map or sequence of maps as the value",
+  ],
   ["a: 'b'c", "yaml: did not find expected key"],
   ['a: "b" c', "yaml: did not find expected key"],
   ["- - a\n - b", "yaml: line 1: did not find expected '-' indicator"],
