@@ -132,11 +132,9 @@ export {
 export type { Metrics } from "./core/metrics.ts";
 export type { LeaderElectionOptions } from "./core/operator/leader_election.ts";
 export { MetricsRegistry } from "./core/operator/metrics_registry.ts";
-export {
-  type ControllerHandle,
-  Operator,
-  type OperatorHealth,
-} from "./core/operator/operator.ts";
+export type { ControllerHandle } from "./core/operator/controller_handle.ts";
+export { Operator } from "./core/operator/operator.ts";
+export type { OperatorHealth } from "./core/operator/operator_health.ts";
 export { loadOperatorConfig } from "./core/operator/operator_config.ts";
 export type {
   OperatorCacheOptions,

@@ -23,7 +23,10 @@ export {
   objectIdentifier,
   valuesIn,
 } from "./admission/der.ts";
+export { definitionRules, policyRule } from "./admission/admission_rules.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
+export { scheduleProblem, timeZoneProblem } from "./api/cron_schedule.ts";
+export { type CronTimes, cronTimes } from "./api/cron_times.ts";
 export { matchesFields, parseFieldSelector } from "./api/field_selector.ts";
 export { checkInput } from "./api/input.ts";
 export {

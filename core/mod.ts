@@ -40,6 +40,7 @@ export {
   deny,
   type DenyOptions,
 } from "./admission/admission_result.ts";
+export type { AdmissionRule } from "./api/admission_rule.ts";
 export type { StatusCause } from "./api/api_error.ts";
 export type { WebhookServerOptions } from "./admission/webhook_options.ts";
 export type { WebhookHealth } from "./admission/webhooks.ts";
@@ -51,10 +52,9 @@ export type {
   WebhookRoutes,
 } from "./client/webhook_host.ts";
 export * from "./controller/context.ts";
-export type {
-  ControllerHealth,
-  ObjectHistory,
-} from "./controller/controller.ts";
+export type { ControllerHealth } from "./controller/controller.ts";
+export type { ObjectHistory } from "./controller/object_history.ts";
+export type { JobContext, JobOptions } from "./controller/job/job_options.ts";
 export type {
   ControllerOptions,
   PrimaryCacheOptions,
@@ -74,7 +74,12 @@ export type { OperatorHandle } from "./client/host.ts";
 export type { LeaseHealth } from "./operator/coordination.ts";
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
-export * from "./operator/operator.ts";
+export type {
+  ControllerHandle,
+  JobHandle,
+} from "./operator/controller_handle.ts";
+export { Operator } from "./operator/operator.ts";
+export type { OperatorHealth } from "./operator/operator_health.ts";
 export {
   loadOperatorConfig,
   type LoadOperatorConfigOptions,

@@ -252,8 +252,13 @@ export abstract class CachingSource<P extends KubernetesObject, R>
   /** Resources by primary. */
   protected readonly cache: ExternalCache<R>;
 
-  constructor(options: ExternalCacheOptions<R> & { readonly name: string }) {
-    super(options.name);
+  constructor(
+    options: ExternalCacheOptions<R> & {
+      readonly name: string;
+      readonly leaderOnly?: boolean | undefined;
+    },
+  ) {
+    super(options.name, options.leaderOnly);
     this.cache = new ExternalCache(options);
   }
 

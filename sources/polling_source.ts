@@ -48,6 +48,13 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
    * @default {"30s"}
    */
   readonly timeout?: Duration | undefined;
+  /**
+   * Whether only the replica that leads polls, which then begins anew when
+   * another replica takes over. With sharding each replica does.
+   *
+   * @default {false}
+   */
+  readonly leaderOnly?: boolean | undefined;
 }
 
 const DEFAULTS = { interval: "5s", timeout: "30s" } as const;
@@ -58,6 +65,7 @@ const RULES: OptionRules<PollingOptions<never>> = {
   fetch: "function",
   interval: "duration?",
   timeout: "duration?",
+  leaderOnly: "boolean?",
 };
 
 /** Event source that polls an external system as a whole. */

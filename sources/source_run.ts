@@ -212,11 +212,13 @@ export function fetchContext<P extends KubernetesObject>(
 /** Base class of event sources: start, stop and health. */
 export abstract class BaseSource<P extends KubernetesObject> {
   readonly name: string;
+  readonly leaderOnly: boolean;
   /** Current period; undefined while the source is stopped. */
   protected run: SourceRun<P> | undefined;
 
-  constructor(name: string) {
+  constructor(name: string, leaderOnly = false) {
     this.name = name;
+    this.leaderOnly = leaderOnly;
   }
 
   start(context: SourceContext<P>): Promise<void> {

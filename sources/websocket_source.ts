@@ -59,6 +59,13 @@ export interface WebsocketOptions<
   /** Certificates and proxy. Defaults to those of the runtime. */
   readonly tls?: Omit<TransportOptions, "server"> | undefined;
   /**
+   * Whether only the replica that leads connects, which then begins anew when
+   * another replica takes over. With sharding each replica does.
+   *
+   * @default {false}
+   */
+  readonly leaderOnly?: boolean | undefined;
+  /**
    * Random numbers from 0 to below 1, for jitter.
    *
    * @default {Math.random}
@@ -86,6 +93,7 @@ const RULES: OptionRules<WebsocketOptions<never>> = {
     },
   },
   random: "function?",
+  leaderOnly: "boolean?",
 };
 
 /** Pauses before a reconnection, in milliseconds. */
@@ -140,7 +148,7 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
 
   constructor(options: WebsocketOptions<P>) {
     checkOptions(options, RULES, "websocketSource()");
-    super(options.name);
+    super(options.name, options.leaderOnly);
     if (typeof options.headers !== "function") {
       checkOption(options.headers, "object?", {
         name: "headers",

@@ -1,7 +1,8 @@
 /**
- * Runs everything that must hold before a change is kept, one step after the
- * other, and ends with one line that counts over all of them. The step of the
- * real control plane, which mostly waits, runs beside those that follow it.
+ * Runs everything that must hold before a change is kept, and ends with one line
+ * that counts over all of it. Processes of all steps share a few places, which
+ * the earlier step takes first, so that no processor is idle at the end of a
+ * step. Those of the real control plane, which mostly wait, have their own.
  *
  * A test that fails once fails. A test that does not end fails by the limit of
  * its runtime; a process that is stuck is killed, and the file and the test that
@@ -10,16 +11,21 @@
  * `npm test` runs all steps but those on demand; `npm test -- node bun` only
  * those two; `npm test -- all cluster` all and one more; and
  * `npm test -- node tests/core/queue` one folder of one step. Deno and Bun run
- * the tests whose subject depends on a runtime, and with `--matrix` or a named
- * folder all of them. `FC_SEED=N` gives all property tests their seed, which is
- * random otherwise.
+ * the tests whose subject depends on a runtime, and property tests take a
+ * quarter of their rounds; with `--matrix` or a named folder it is all of them.
+ * `FC_SEED=N` gives all property tests their seed, which is random otherwise.
+ *
+ * Each step says how long it took and how many seconds of processors. With
+ * `--profile` each file has its own process, and the end lists files and folders
+ * by their seconds.
  *
  * @module
  */
 
 import { globSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { availableParallelism } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
 import process from "node:process";
 import {
   buildControlPlane,
@@ -28,10 +34,13 @@ import {
 } from "./cluster/control_plane.ts";
 import { chromiumPath } from "./support/chromium.ts";
 import { goTool } from "./support/go_tool.ts";
+import type { CommandOptions, CommandResult } from "./support/child_process.ts";
 import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
 import { commandLine } from "./support/command_line.ts";
+import { Places } from "./support/places.ts";
+import { takeSeconds, timed } from "./support/processor_time.ts";
 
 type Runtime = "node" | "deno" | "bun";
 
@@ -49,6 +58,8 @@ interface Step {
   readonly report?: Runtime | undefined;
   /** Processes at a time. */
   readonly workers: number;
+  /** Step whose results it uses, and which must have ended. */
+  readonly uses?: string | undefined;
   /** Files per process. */
   readonly batch: number;
   /** Whether it runs only when it is named. */
@@ -68,6 +79,8 @@ interface Step {
 const MINUTE_MS = 60_000;
 /** Milliseconds after which a single test has failed. */
 const TEST_LIMIT_MS = 90_000;
+/** Processes at a time: most tests wait now and then. */
+const PLACES = Math.min(availableParallelism(), 8) + 1;
 /** Milliseconds without a test that starts or ends: the process is stuck. */
 const SILENCE_MS = TEST_LIMIT_MS + 15_000;
 /** The same on a real cluster, where some tests set a longer limit. */
@@ -78,13 +91,23 @@ const CLUSTER_SILENCE_MS = 260_000;
  */
 const CONTROL_PLANES = 3;
 const {
-  values: { kubernetes: KUBERNETES, matrix: MATRIX = false },
+  values: {
+    kubernetes: KUBERNETES,
+    matrix: MATRIX = false,
+    profile: PROFILE = false,
+  },
   positionals: ARGUMENTS,
 } = commandLine(
   "run tests",
-  { kubernetes: { type: "string" }, matrix: { type: "boolean" } },
+  {
+    kubernetes: { type: "string" },
+    matrix: { type: "boolean" },
+    profile: { type: "boolean" },
+  },
   "steps, folders",
 );
+/** Whether the arguments name a folder or a file. */
+const IS_PART = ARGUMENTS.some((argument) => /[/.]/.test(argument));
 /** Seed of all property tests of this run. */
 const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
 /** Environment of all tests: short processes start sooner with a cache. */
@@ -92,9 +115,15 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(PROJECT, ".cache/node"),
   TEST_LIMIT_MS: String(TEST_LIMIT_MS),
   FC_SEED: SEED,
+  FC_ROUNDS: process.env["FC_ROUNDS"] ?? (MATRIX || IS_PART ? "1" : "0.25"),
 };
 /** Flags by which Node runs several test files in one process. */
-const IN_ONE_PROCESS = ["--test", "--test-isolation=none"];
+const IN_ONE_PROCESS = [
+  "--test",
+  "--test-isolation=none",
+  // Short-lived objects of many tests cost less than by the small default.
+  "--max-semi-space-size=64",
+];
 /** Entry points whose every field has a doc; fields of built-in kinds need none. */
 const ENTRY_POINTS: readonly string[] = [
   "mod.ts",
@@ -111,30 +140,29 @@ const ENTRY_POINTS: readonly string[] = [
 const TESTS = "{tests,examples}/**/*_test.ts";
 /**
  * Tests whose subject depends on a runtime: sockets, streams, processes, files,
- * cryptography, clocks, loaders, numbers and text; and whole operators.
+ * cryptography, clocks, loaders and the command line; property tests of scanner,
+ * store and queue; and all scenarios.
  */
 const BY_RUNTIME: readonly string[] = [
-  "examples/**/*_test.ts",
-  "tests/{scenarios,cli,create,transcripts}/**/*_test.ts",
-  "tests/core/*_test.ts",
-  "tests/core/{client,config,json,queue}/**/*_test.ts",
-  "tests/core/api/{quantity,resource_version,timestamp}_test.ts",
-  "tests/core/cache/informer/informer_{embedded,faults,property}_test.ts",
-  "tests/core/cache/store/{bodies,memory_pressure,object_store_property,page_codec}_test.ts",
-  "tests/core/cache/watch/{reflector,reflector_recovery,response_reader}_test.ts",
-  "tests/core/controller/{controller_property,event_recorder}_test.ts",
-  "tests/core/controller/run/{event_processor_property,event_processor_timing,failed_import,interrupt}_test.ts",
-  "tests/core/crd/define_kind_test.ts",
-  "tests/core/operator/{heap_growth,leader_election,operator,operator_config,probe_server,process_memory,sharding,shutdown,unawaited_requests}_test.ts",
+  "tests/{scenarios,cli,create}/**/*_test.ts",
+  "tests/core/{clock,error_text,logger,node_http,pace,signals}_test.ts",
+  "tests/core/admission/{certificates,file_certificates,webhook_listener}_test.ts",
+  "tests/core/client/{authenticate_stream,client_server,cluster,decompression,host,hostile_answers}_test.ts",
+  "tests/core/client/{pods,transport}/**/*_test.ts",
+  "tests/core/config/**/*_test.ts",
+  "tests/core/json/{event_scanner,json_cursor,line_splitter,list_scanner,structure_engine}_test.ts",
+  "tests/core/cache/informer/informer_faults_test.ts",
+  "tests/core/cache/store/{memory_pressure,object_store_property,page_codec}_test.ts",
+  "tests/core/cache/watch/response_reader_test.ts",
+  "tests/core/queue/{scheduling_queue_model,timer_heap}_test.ts",
+  "tests/core/controller/run/failed_import_test.ts",
+  "tests/core/operator/{deno_permissions,heap_growth,operator_config,operator,probe_server,process_memory,shutdown,unawaited_requests}_test.ts",
   "tests/sources/{webhook,websocket}_source_test.ts",
   "tests/workflows/conditions/notifier_test.ts",
-  "tests/apiserver/{certificates,server}_test.ts",
   "tests/apiserver/{http,faults}/**/*_test.ts",
-  "tests/apiserver/access/users_test.ts",
-  "tests/apiserver/admission/webhooks_test.ts",
-  "tests/testing/*_test.ts",
-  "tests/testing/check/{check_operator,crash,fresh_modules,http,operator_source,replaced_modules,runtimes,world_clock,world_globals,world_http,world}_test.ts",
-  "tests/check/{corpus,invariants}_test.ts",
+  "tests/apiserver/{server,admission/webhooks}_test.ts",
+  "tests/testing/{module_identity,open_fetches,test_cluster_kubeconfig,test_cluster,virtual_clock}_test.ts",
+  "tests/testing/check/{fresh_modules,http,operator_source,replaced_modules,runtimes,world_clock,world_globals,world_http,world}_test.ts",
 ];
 const SHIPPED = "{mod.ts,{core,sources,workflows,dev}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
@@ -151,9 +179,16 @@ const ON_CLUSTER =
 const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),
   check("lint", ["deno", "lint"]),
+  // What users import, as Deno's compiler sees it. The tests add only code that
+  // the other compiler has checked.
+  check("types-deno", [
+    "deno",
+    "check",
+    "--quiet",
+    "--doc",
+    ...MATRIX ? ["."] : ["mod.ts", "core", "sources", "workflows", "dev"],
+  ]),
   check("types-tsc", ["npm", "run", "-s", "check:tsc"]),
-  check("types-deno", ["deno", "check", "--quiet", "--doc", "."]),
-  check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   // The code of README and guides, as in a user's project.
   check("guides", [
     "deno",
@@ -164,8 +199,9 @@ const STEPS: readonly Step[] = [
     "README.md",
     ...files("docs/**/*.md"),
   ]),
+  check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   check("build", ["npm", "run", "-s", "build"]),
-  { ...tests("node", everywhere), batch: 16 },
+  { ...tests("node", everywhere), batch: 32 },
   { ...tests("deno", everywhere), usual: byRuntime },
   { ...tests("bun", everywhere), usual: byRuntime },
   {
@@ -190,11 +226,13 @@ const STEPS: readonly Step[] = [
   {
     ...tests("node", () => files(PACKAGE)),
     name: "package",
+    uses: "build",
     silence: undefined,
   },
   {
     ...tests("node", () => files(DEPLOY)),
     name: "deploy",
+    uses: "build",
     onDemand: true,
     limit: 30 * MINUTE_MS,
     silence: undefined,
@@ -202,6 +240,7 @@ const STEPS: readonly Step[] = [
   {
     ...tests("node", () => files(WALK)),
     name: "walk",
+    uses: "build",
     workers: 1,
     onDemand: true,
     cluster: true,
@@ -211,6 +250,7 @@ const STEPS: readonly Step[] = [
   {
     ...tests("node", () => files(IN_BROWSER)),
     name: "browser",
+    uses: "build",
     workers: 1,
     onDemand: true,
     browser: true,
@@ -218,7 +258,7 @@ const STEPS: readonly Step[] = [
 ];
 
 function check(name: string, command: readonly string[]): Step {
-  return { name, command, workers: 1, batch: 1, limit: 3 * MINUTE_MS };
+  return { name, command, workers: 1, batch: 1, limit: 6 * MINUTE_MS };
 }
 
 function tests(runtime: Runtime, files: () => readonly string[]): Step {
@@ -231,7 +271,6 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
   };
   switch (runtime) {
     case "node":
-      // Most tests wait now and then: more processes than there are processors.
       return {
         ...common,
         command: [
@@ -240,7 +279,7 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
           `--test-timeout=${TEST_LIMIT_MS}`,
           "--test-reporter=junit",
         ],
-        workers: 3,
+        workers: PLACES,
         batch: 1,
       };
     case "deno":
@@ -248,15 +287,15 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
         ...common,
         command: ["deno", "test", "-A", "--no-check"],
         entry: "./tests/support/deno_batch.ts",
-        workers: 3,
-        batch: 16,
+        workers: PLACES,
+        batch: 32,
       };
     case "bun":
       return {
         ...common,
         command: ["bun", "test", `--timeout=${TEST_LIMIT_MS}`],
-        workers: 3,
-        batch: 20,
+        workers: PLACES,
+        batch: 32,
       };
   }
 }
@@ -319,6 +358,7 @@ function batchesOf(
     (report === "node" || entry !== undefined) &&
     (file.startsWith("tests/check/") ||
       NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
+  if (PROFILE) return files.map((file) => [file]);
   const shared = files.filter((file) => !isAlone(file));
   const batches = files.filter(isAlone).map((file) => [file]);
   for (let at = 0; at < shared.length; at += batch) {
@@ -335,17 +375,23 @@ function chosenFiles(step: Step, only: readonly string[]): readonly string[] {
   ) ?? [];
 }
 
+/** Does work of a step when there is a place for it. */
+type Take = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** Runs a step, against a real control plane where it needs one. */
 async function runStep(
   step: Step,
   only: readonly string[],
-  built: Promise<unknown> | undefined,
+  { take, built }: {
+    readonly take: Take;
+    readonly built: Promise<unknown> | undefined;
+  },
 ): Promise<TestReport> {
   if (step.browser && chromiumPath() === undefined) {
     const why = "no chromium in the path, no CHROMIUM in the environment";
     return { passed: 0, failed: [], skipped: [`a browser (${why})`] };
   }
-  if (!step.cluster) return await runFiles(step, only);
+  if (!step.cluster) return await runFiles(step, only, take);
   await built;
   const planes: ControlPlane[] = [];
   try {
@@ -367,7 +413,7 @@ async function runStep(
       CORACLE_TEST_CLUSTER: "kubeconfig",
       KUBECONFIG: kubeconfig,
     }));
-    return await runFiles(step, only, environments);
+    return await runFiles(step, only, take, environments);
   } finally {
     for (const plane of planes) await plane.stop();
   }
@@ -381,9 +427,10 @@ async function runStep(
 async function runFiles(
   step: Step,
   only: readonly string[],
+  take: Take,
   environments: readonly Readonly<Record<string, string>>[] = [{}],
 ): Promise<TestReport> {
-  if (step.files === undefined) return await runCheck(step);
+  if (step.files === undefined) return await take(() => runCheck(step));
   const chosen = chosenFiles(step, only);
   const batches = batchesOf(step, chosen);
   const reports: TestReport[] = [];
@@ -391,7 +438,8 @@ async function runFiles(
   await Promise.all(Array.from({ length: step.workers }, async (_, worker) => {
     const env = environments[worker % environments.length] ?? {};
     for (let batch = batches.shift(); batch; batch = batches.shift()) {
-      const ended = await runBatch(step, batch, { env, worker });
+      const files = batch;
+      const ended = await take(() => runBatch(step, files, { env, worker }));
       log.push(ended.output);
       reports.push(ended.report);
       // Each file that could not be reported runs alone. The batch has failed.
@@ -411,13 +459,66 @@ async function runFiles(
 /** Runs the command of a step that has no test files. */
 async function runCheck(step: Step): Promise<TestReport> {
   const { limit, command } = step;
-  const result = await runCommand(command, { limit, env: ENVIRONMENT });
+  const options = { limit, env: ENVIRONMENT };
+  const result = await runCosted(step, "", command, options);
   const output = result.stdout + result.stderr;
   await writeFile(`.cache/test/${step.name}.log`, output);
   const why = whyFailed(result.code, step);
   return why === undefined
     ? { passed: 1, failed: [], skipped: [] }
     : { passed: 0, failed: [whole(step.name, why, output)], skipped: [] };
+}
+
+/** What a process of a step cost, by its only file or its first. */
+interface Cost {
+  readonly step: string;
+  readonly file: string;
+  readonly seconds: number;
+  /** Seconds of processors, of all processes that it started and waited for. */
+  readonly processors: number;
+}
+
+const costs: Cost[] = [];
+
+/** Runs a command to its end, and notes what it cost. */
+async function runCosted(
+  step: Step,
+  file: string,
+  command: readonly string[],
+  options: CommandOptions,
+): Promise<CommandResult> {
+  const times = `.cache/test/${step.name}.${process.pid}.${costs.length}.times`;
+  const start = performance.now();
+  const result = await runCommand(timed(command, times), options);
+  const seconds = (performance.now() - start) / 1000;
+  const processors = await takeSeconds(times);
+  costs.push({ step: step.name, file, seconds, processors });
+  return result;
+}
+
+/** Lists what files and folders cost, the most expensive first. */
+function printCosts(): void {
+  const list = (title: string, keyOf: (cost: Cost) => string) => {
+    const sums = new Map<string, { processors: number; seconds: number }>();
+    for (const cost of costs) {
+      const sum = sums.get(keyOf(cost)) ?? { processors: 0, seconds: 0 };
+      sum.processors += cost.processors;
+      sum.seconds += cost.seconds;
+      sums.set(keyOf(cost), sum);
+    }
+    print(`\nSeconds of processors, seconds, ${title}:`);
+    const sorted = [...sums].toSorted(([, a], [, b]) =>
+      b.processors - a.processors
+    );
+    for (const [key, { processors, seconds }] of sorted) {
+      const numbers = [processors, seconds].map((value) =>
+        value.toFixed(1).padStart(7)
+      );
+      print(`${numbers.join("")}  ${key}`);
+    }
+  };
+  list("folder", ({ step, file }) => `${step} ${file && dirname(file)}`);
+  list("file", ({ step, file }) => `${step} ${file}`);
 }
 
 /** Result of one process that ran test files. */
@@ -447,12 +548,13 @@ async function runBatch(
     ...(step.entry === undefined ? [] : [step.entry, "--"]),
     ...batch.map((file) => `./${file}`),
   ];
-  const { code, stdout, stderr } = await runCommand(command, {
+  const ended = await runCosted(step, batch[0] ?? "", command, {
     limit: step.limit * Math.min(batch.length, 4),
     silence: step.silence,
     env: { ...ENVIRONMENT, ...env },
   });
-  const output = stdout + stderr;
+  const { code } = ended;
+  const output = ended.stdout + ended.stderr;
   const xml = await readFile(path, "utf8").catch(() => "");
   await rm(path, { force: true });
   const report = withFiles(readJunitReport(xml), batch);
@@ -560,9 +662,12 @@ function relativePath(file: string): string {
 
 function printReport(step: Step, report: TestReport, seconds: number): void {
   const { passed, failed, skipped } = report;
+  const processors = costs.filter((cost) => cost.step === step.name)
+    .reduce((sum, cost) => sum + cost.processors, 0);
   print(
     `${step.name.padEnd(10)} ${passed} passed, ${failed.length} failed, ` +
-      `${skipped.length} skipped  (${seconds.toFixed(1)} s)`,
+      `${skipped.length} skipped  (${seconds.toFixed(1)} s, ` +
+      `${processors.toFixed(1)} s of processors)`,
   );
   for (const name of skipped) print(`  skipped: ${name}`);
   for (const test of failed) {
@@ -614,25 +719,36 @@ async function main(args: readonly string[]): Promise<number> {
   const built = steps.some(({ cluster }) => cluster)
     ? buildControlPlane(KUBERNETES).then(() => goTool("helm")).catch(() => {})
     : undefined;
-  const run = async (step: Step) => {
-    const start = performance.now();
-    printBegin(step);
-    const report = await runStep(step, only, built).catch((error) => ({
-      passed: 0,
-      failed: [whole(step.name, String(error), "")],
-      skipped: [],
-    }));
-    printReport(step, report, (performance.now() - start) / 1000);
+  const places = new Places(PLACES);
+  const run = async (step: Step, rank: number, uses?: Promise<void>) => {
+    await uses;
+    const own = step.beside ? new Places(step.workers) : places;
+    let start: number | undefined;
+    const take: Take = (work) =>
+      own.take(rank, () => {
+        if (start === undefined) printBegin(step);
+        start ??= performance.now();
+        return work();
+      });
+    const report = await runStep(step, only, { take, built }).catch(
+      (error) => ({
+        passed: 0,
+        failed: [whole(step.name, String(error), "")],
+        skipped: [],
+      }),
+    );
+    const end = performance.now();
+    printReport(step, report, (end - (start ?? end)) / 1000);
     passed += report.passed;
     failed += report.failed.length;
     skipped += report.skipped.length;
   };
-  const beside: Promise<void>[] = [];
-  for (const step of steps) {
-    if (step.beside) beside.push(run(step));
-    else await run(step);
+  const ended = new Map<string, Promise<void>>();
+  for (const [rank, step] of steps.entries()) {
+    ended.set(step.name, run(step, rank, ended.get(step.uses ?? "")));
   }
-  await Promise.all(beside);
+  await Promise.all(ended.values());
+  if (PROFILE) printCosts();
   if (failed > 0) print(`Seed of the property tests: FC_SEED=${SEED}`);
   print(`${passed} passed, ${failed} failed, ${skipped} skipped`);
   return failed === 0 ? 0 : 1;

@@ -33,7 +33,10 @@ import { fileURLToPath } from "node:url";
 
 /** The part of package.json that says what there is to build. */
 interface Package {
-  readonly exports: Readonly<Record<string, { readonly default: string }>>;
+  /** Files of the entry points; package.json as it is. */
+  readonly exports: Readonly<
+    Record<string, string | { readonly default: string }>
+  >;
   readonly bin?: Readonly<Record<string, string>>;
   readonly imports?: Readonly<Record<string, { readonly default: string }>>;
 }
@@ -93,7 +96,9 @@ function build(name: string): void {
   ) as Package;
   // The sources that package.json and the command line want as built files.
   const entryPoints = [
-    ...Object.values(exports).map((paths) => paths.default),
+    ...Object.values(exports).flatMap((paths) =>
+      typeof paths === "string" ? [] : paths.default
+    ),
     ...Object.values(bin),
     ...PROGRAMS[name] ?? [],
   ].map((built) => built.replace("./dist/", "").replace(/\.js$/, ".ts"));

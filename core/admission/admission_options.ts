@@ -14,6 +14,12 @@ import {
   type Settings,
   shown,
 } from "../api/options.ts";
+import {
+  type NamedExpression,
+  namedExpressions,
+} from "../crd/named_expressions.ts";
+import type { AdmissionPolicy } from "../crd/policies.ts";
+import { withoutTexts } from "../crd/rule_checks.ts";
 import type { Logger } from "../logger.ts";
 import type { AdmissionDecision } from "./admission_result.ts";
 
@@ -130,19 +136,12 @@ export interface AdmissionOptions {
    */
   readonly timeout?: Duration | undefined;
   /**
-   * Conditions in CEL on `object`, `oldObject` and `request`. Requests that do not
-   * meet all of them never leave the API server.
+   * Conditions in CEL on `object`, `oldObject` and `request`, by name, as those of
+   * a policy. Requests that do not meet all of them never leave the API server.
    *
-   * @default {[]}
+   * @default {{}}
    */
-  readonly matchConditions?:
-    | readonly {
-      /** Name, unique within the webhook. */
-      readonly name: string;
-      /** Expression whose result is true or false. */
-      readonly expression: string;
-    }[]
-    | undefined;
+  readonly matchConditions?: Readonly<Record<string, string>> | undefined;
   /** Labels of the namespaces whose objects are admitted. Defaults to all. */
   readonly namespaceSelector?:
     | string
@@ -173,7 +172,6 @@ const HANDLER_RULES: OptionRules<AdmissionHandlers<never>> = {
   default: "function?",
 };
 
-const CONDITION_RULES = { name: "name", expression: "name" } as const;
 const OPERATIONS = ["CREATE", "UPDATE", "DELETE", "CONNECT"] as const;
 
 const OPTIONS: OptionTable<
@@ -187,7 +185,7 @@ const OPTIONS: OptionTable<
     check: checkOperations,
   },
   timeout: { type: "duration", default: "5s" },
-  matchConditions: { type: "array", default: [], options: CONDITION_RULES },
+  matchConditions: { type: "object", default: {} },
   namespaceSelector: { type: "selector?", check: checkSelector },
   objectSelector: { type: "selector?", check: checkSelector },
   subresources: { type: "strings", default: [] },
@@ -201,6 +199,10 @@ export interface Admission {
     AdmissionOptions,
     "namespaceSelector" | "objectSelector"
   >;
+  /** Conditions of the options, as webhooks have them. */
+  readonly conditions: readonly NamedExpression[];
+  /** Policy in whose place the handlers stand where the API server lacks its type. */
+  readonly policy?: AdmissionPolicy | undefined;
 }
 
 /**
@@ -251,6 +253,89 @@ export function admissionOf<O extends KubernetesObject>(
     kind,
     handlers: handlers as unknown as AdmissionHandlers,
     options: settings,
+    conditions: webhookConditions(kind, settings.matchConditions, owner),
+  };
+}
+
+/** Variables of policies that the conditions of webhooks lack. */
+const POLICY_VARIABLES = /(?<![\w.])(?:params|variables|namespaceObject)\b/;
+
+function webhookConditions(
+  kind: Kind,
+  given: Readonly<Record<string, string>>,
+  subject: string,
+): readonly NamedExpression[] {
+  const option = "matchConditions";
+  const conditions = namedExpressions(given, { kind, subject, option });
+  for (const { name, expression } of conditions) {
+    const [variable] =
+      POLICY_VARIABLES.exec(withoutTexts(expression, subject)) ?? [];
+    if (variable === undefined) continue;
+    throw new TypeError(
+      `Cannot read the options of ${subject}: "${option}" must not use "${variable}", which only policies have: received ${
+        shown(name)
+      }`,
+    );
+  }
+  return conditions;
+}
+
+/** Handler that does what a policy does, by the type of the policy. */
+const POLICY_HANDLERS: Readonly<Record<string, keyof AdmissionHandlers>> = {
+  ValidatingAdmissionPolicy: "validate",
+  MutatingAdmissionPolicy: "default",
+};
+
+/**
+ * Admission by a policy, with the handlers that stand in its place where the API
+ * server lacks its type; these see the requests that the policy sees.
+ *
+ * @throws {TypeError} If there is a handler that does not what the policy does, or a
+ * condition of the policy is none of a webhook.
+ */
+export function policyAdmission(
+  policy: AdmissionPolicy,
+  handlers: AdmissionHandlers,
+): Admission {
+  const { kind, policy: { kind: type = "", metadata, spec } } = policy;
+  const subject = `the handlers of policy ${metadata.name}`;
+  checkOptions(handlers, HANDLER_RULES, subject);
+  const wanted = POLICY_HANDLERS[type];
+  const given = Object.keys(handlers);
+  const odd = given.find((name) => name !== wanted);
+  if (odd !== undefined) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: only "${wanted}" can stand in the place of a ${type}: received ${
+        shown(odd)
+      }`,
+    );
+  }
+  const [rule] = spec.matchConstraints.resourceRules;
+  const listed: readonly NamedExpression[] | undefined = spec.matchConditions;
+  const matchConditions = Object.fromEntries(
+    listed?.map(({ name, expression }) => [name, expression]) ?? [],
+  );
+  const options = resolveOptions<
+    AdmissionOptions,
+    "namespaceSelector" | "objectSelector"
+  >({
+    failurePolicy: spec.failurePolicy,
+    operations: rule.operations,
+    subresources: rule.resources.slice(1).map((name: string) =>
+      name.slice(name.indexOf("/") + 1)
+    ),
+    namespaceSelector: spec.matchConstraints.namespaceSelector,
+    objectSelector: spec.matchConstraints.objectSelector,
+    matchConditions,
+  }, OPTIONS);
+  return {
+    kind,
+    handlers,
+    options,
+    conditions: given.length === 0
+      ? []
+      : webhookConditions(kind, matchConditions, subject),
+    policy,
   };
 }
 

@@ -225,18 +225,16 @@ const MAX_FILE_BYTES = 1 << 20;
  */
 export class FileCertificates implements CertificateSource {
   readonly #files: CertificateFiles;
-  readonly #log: Logger;
-  #last: ServedCertificates | undefined;
-  #isWarned = false;
+  readonly #read: LastGood<ServedCertificates>;
 
   constructor(files: CertificateFiles, log: Logger) {
     this.#files = files;
-    this.#log = log;
+    this.#read = new LastGood("certificates", log);
   }
 
   async read(): Promise<ServedCertificates> {
     const { certFile, keyFile, caFile } = this.#files;
-    try {
+    return await this.#read.of(async () => {
       const [certificate, key, bundle] = await Promise.all(
         [certFile, keyFile, caFile].map(contentOf),
       ) as [string, string, string];
@@ -245,19 +243,62 @@ export class FileCertificates implements CertificateSource {
         key: keyFile,
         missing: { certificate: certFile, key: keyFile },
       });
+      return { serving: { certificate, key }, bundle };
+    });
+  }
+}
+
+/** File with the certificates of authorities, which others may replace. */
+export class AuthorityFile {
+  readonly #file: string;
+  readonly #read: LastGood<string>;
+
+  constructor(file: string, log: Logger) {
+    this.#file = file;
+    this.#read = new LastGood("callers", log);
+  }
+
+  /**
+   * Reads the file.
+   *
+   * @throws {Error} If it cannot be used, and could not be before.
+   */
+  async read(): Promise<string> {
+    return await this.#read.of(async () => {
+      const text = await contentOf(this.#file);
+      checkCertificates(text, this.#file);
+      return text;
+    });
+  }
+}
+
+/** What files had when they could be used last, while a replacement is not whole. */
+class LastGood<T> {
+  readonly #subject: string;
+  readonly #log: Logger;
+  #last: T | undefined;
+  #isWarned = false;
+
+  constructor(subject: "certificates" | "callers", log: Logger) {
+    this.#subject = subject;
+    this.#log = log;
+  }
+
+  async of(read: () => Promise<T>): Promise<T> {
+    try {
+      this.#last = await read();
       this.#isWarned = false;
-      return this.#last = { serving: { certificate, key }, bundle };
     } catch (error) {
       if (this.#last === undefined) throw error;
       if (!this.#isWarned) {
         this.#log.warn(
-          "The files of the webhook certificates cannot be used, so the previous certificates are",
+          `The files of the webhook ${this.#subject} cannot be used, so the previous certificates are`,
           { error },
         );
       }
       this.#isWarned = true;
-      return this.#last;
     }
+    return this.#last;
   }
 }
 

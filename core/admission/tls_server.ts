@@ -5,6 +5,15 @@ import process from "node:process";
 import { listenOn, nodeHttps, serverLimits } from "../node_http.ts";
 import type { KeyPair } from "./certificates.ts";
 
+/** Certificate that a server presents, and whom it asks for one. */
+export interface ServerIdentity extends KeyPair {
+  /**
+   * Authorities of client certificates, in PEM. With them clients are asked for one,
+   * and the handler decides about those without.
+   */
+  readonly clientAuthorities?: string | undefined;
+}
+
 /** Address, limits and handler of a {@linkcode TlsServer}. */
 export interface TlsServerOptions {
   readonly port: number;
@@ -28,7 +37,7 @@ export interface TlsServerOptions {
  */
 export class TlsServer {
   readonly #options: TlsServerOptions;
-  #pair: KeyPair | undefined;
+  #pair: ServerIdentity | undefined;
   /** Server of the current certificate. */
   #server: SecureServer | undefined;
   /** Server in front; undefined where servers can replace their certificate. */
@@ -51,7 +60,7 @@ export class TlsServer {
    *
    * @throws {Error} If the port is in use, or the certificate does not fit its key.
    */
-  async start(pair: KeyPair): Promise<void> {
+  async start(pair: ServerIdentity): Promise<void> {
     const { port, host, action, maxConnections } = this.#options;
     this.#pair = pair;
     const server = this.#create(pair);
@@ -70,14 +79,16 @@ export class TlsServer {
   }
 
   /** Replaces the certificate for new connections. */
-  async use(pair: KeyPair): Promise<void> {
-    const { certificate, key } = this.#pair ?? {};
-    if (pair.certificate === certificate && pair.key === key) return;
+  async use(pair: ServerIdentity): Promise<void> {
+    const { certificate, key, clientAuthorities: ca } = this.#pair ?? {};
+    const isSame = pair.certificate === certificate && pair.key === key &&
+      pair.clientAuthorities === ca;
+    if (isSame) return;
     const before = this.#server;
     if (before === undefined) return;
     this.#pair = pair;
     if (replacesCertificate(before)) {
-      before.setSecureContext({ cert: pair.certificate, key: pair.key });
+      before.setSecureContext(secureContext(pair));
       return;
     }
     await this.#listenBehind(this.#create(pair), this.#options.action);
@@ -102,12 +113,15 @@ export class TlsServer {
     await Promise.all(closed);
   }
 
-  #create({ certificate, key }: KeyPair): SecureServer {
+  #create(pair: ServerIdentity): SecureServer {
     const { handle, requestTimeout } = this.#options;
     const server = nodeHttps().createServer({
       ...serverLimits(requestTimeout),
-      cert: certificate,
-      key,
+      ...secureContext(pair),
+      ...pair.clientAuthorities !== undefined && {
+        requestCert: true,
+        rejectUnauthorized: false,
+      },
     }, handle);
     // Without a listener, a client that breaks its handshake ends the process on
     // some runtimes.
@@ -158,6 +172,16 @@ export class TlsServer {
       server.close();
     }
   }
+}
+
+function secureContext(
+  { certificate, key, clientAuthorities }: ServerIdentity,
+) {
+  return {
+    cert: certificate,
+    key,
+    ...clientAuthorities !== undefined && { ca: clientAuthorities },
+  };
 }
 
 /** Servers behind the connections of servers in front. */

@@ -35,7 +35,7 @@ export const HANDLERS = ["default", "validate"] as const;
 
 /** Admission with what the registration has found out about it. */
 export interface RegisteredAdmission
-  extends Pick<Admission, "handlers" | "options"> {
+  extends Pick<Admission, "handlers" | "options" | "conditions"> {
   readonly kind: ResolvedKind;
   /** Path of each handler on the listener. */
   readonly paths: Readonly<Record<keyof AdmissionHandlers, string>>;
@@ -64,7 +64,7 @@ export function registeredWebhooks(
 ): readonly RegisteredWebhook[] {
   return admissions.filter(({ handlers }) => handlers[handler] !== undefined)
     .map((admission) => {
-      const { kind, options, paths, number } = admission;
+      const { kind, options, conditions, paths, number } = admission;
       const { group, version, plural } = kind;
       const place = `${plural}.${group === "" ? "core.k8s.io" : group}`;
       return {
@@ -99,7 +99,7 @@ export function registeredWebhooks(
             name: "not-the-operator",
             expression: `request.userInfo.username != "${operator.account}"`,
           }]),
-          ...options.matchConditions,
+          ...conditions,
         ],
       };
     });

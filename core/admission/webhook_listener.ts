@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import process from "node:process";
+import type { TLSSocket } from "node:tls";
 import { WebhookRefusal, type WebhookRoutes } from "../client/webhook_host.ts";
 import { type Clock, deadline } from "../clock.ts";
 import { shortText } from "../error_text.ts";
 import type { Logger } from "../logger.ts";
 import { readBody, replyText } from "../node_http.ts";
-import type { KeyPair } from "./certificates.ts";
-import { TlsServer } from "./tls_server.ts";
+import type { Counter, Metrics } from "../metrics.ts";
+import { type ServerIdentity, TlsServer } from "./tls_server.ts";
 
 /** Address and limits of a {@linkcode WebhookListener}. */
 export interface WebhookListenerOptions {
@@ -15,8 +17,14 @@ export interface WebhookListenerOptions {
   readonly bodyLimit: number;
   /** Maximum number of requests that are handled at the same time. */
   readonly concurrency: number;
+  /**
+   * Names of the callers in their client certificates; "all" for any with a
+   * certificate, undefined for any caller.
+   */
+  readonly callers?: "all" | readonly string[] | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics: Metrics;
 }
 
 /** Path on which the listener answers that it is there. */
@@ -43,7 +51,7 @@ const MAX_TEXT = 2_000;
  *
  * What is no review gets a clear refusal, and holds nothing: 404 and 405 for other
  * paths and methods, 408 for a body that does not arrive in time, 413 for one that
- * is too large, 415 for another content type, 429 while too much is handled or
+ * is too large, 415 for another content type, 401 and 403 for other callers, 429 while too much is handled or
  * received, and 400 for what is no review of a known version. A failed route gets
  * 500, for which the API server applies the `failurePolicy`.
  */
@@ -51,15 +59,26 @@ export class WebhookListener {
   readonly #routes: WebhookRoutes;
   readonly #options: WebhookListenerOptions;
   readonly #server: TlsServer;
+  readonly #refusals: Counter;
   /** Size of the bodies that are received or handled. */
   #held = 0;
   /** Number of requests that are handled. */
   #handled = 0;
 
   constructor(routes: WebhookRoutes, options: WebhookListenerOptions) {
-    const { port, host } = options;
+    const { port, host, callers } = options;
+    if (callers !== undefined && callers !== "all" && !showsCertificates()) {
+      throw new Error(
+        'Cannot check the names of the callers of webhooks: servers of Bun do not show client certificates, so leave "names" out',
+      );
+    }
     this.#routes = routes;
     this.#options = options;
+    this.#refusals = options.metrics.counter({
+      name: "coracle_webhook_refusals_total",
+      help: "Requests to the webhooks that were refused before a handler.",
+      labels: ["status"],
+    });
     this.#server = new TlsServer({
       port,
       host,
@@ -76,12 +95,12 @@ export class WebhookListener {
   }
 
   /** Starts to listen, as {@linkcode TlsServer.start}. */
-  async start(pair: KeyPair): Promise<void> {
+  async start(pair: ServerIdentity): Promise<void> {
     await this.#server.start(pair);
   }
 
   /** Replaces the certificate for new connections. */
-  async use(pair: KeyPair): Promise<void> {
+  async use(pair: ServerIdentity): Promise<void> {
     await this.#server.use(pair);
   }
 
@@ -107,6 +126,7 @@ export class WebhookListener {
     } catch (error) {
       if (error instanceof WebhookRefusal) {
         const { status, message } = error;
+        this.#refusals.add(1, { status: String(status) });
         log.debug("Refused a request to a webhook", { status, why: message });
         if (status === 429) response.setHeader("retry-after", "1");
         replyText(response, status, message);
@@ -122,9 +142,13 @@ export class WebhookListener {
     response: ServerResponse,
   ): Promise<object> {
     const { method, headers } = request;
+    const { callers } = this.#options;
     const target = URL.parse(request.url ?? "/", "https://localhost");
     const path = target?.pathname ?? "";
     if (path === LISTENER_PATH && method === "GET") return { listens: true };
+    if (callers !== undefined) {
+      checkCaller(request.socket as TLSSocket, callers);
+    }
     const route = this.#routes.get(path);
     if (target === null || route === undefined) {
       throw new WebhookRefusal(
@@ -197,6 +221,44 @@ export class WebhookListener {
       this.#held -= held;
     }
   }
+}
+
+/** Whether servers of the runtime show the certificates of their clients. */
+export function showsCertificates(): boolean {
+  return process.versions["bun"] === undefined;
+}
+
+/** Names in the client certificates of connections, read at the first request. */
+const NAMES: WeakMap<TLSSocket, string | undefined> = new WeakMap();
+
+/**
+ * Lets a caller in by its client certificate.
+ *
+ * @throws {WebhookRefusal} If it has none of the authorities, or another name.
+ */
+function checkCaller(
+  socket: TLSSocket,
+  callers: "all" | readonly string[],
+): void {
+  if (!NAMES.has(socket)) {
+    const { subject } = socket.authorized && showsCertificates()
+      ? socket.getPeerCertificate()
+      : {};
+    const name = subject && [subject.CN].flat().at(-1);
+    NAMES.set(socket, name ?? (socket.authorized ? "" : undefined));
+  }
+  const name = NAMES.get(socket);
+  if (name === undefined) {
+    throw new WebhookRefusal(
+      401,
+      "Cannot answer the webhook: its caller must present a client certificate of the authorities that the operator trusts",
+    );
+  }
+  if (callers === "all" || callers.includes(name)) return;
+  throw new WebhookRefusal(
+    403,
+    "Cannot answer the webhook: the client certificate is of another user than those that may call it",
+  );
 }
 
 function tooLarge(limit: number): WebhookRefusal {

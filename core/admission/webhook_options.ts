@@ -63,6 +63,22 @@ export interface WebhookServerOptions {
     | { readonly directory: string }
     | undefined;
   /**
+   * Callers that are let in: those with a client certificate, which an API server
+   * presents if its `AdmissionConfiguration` names one. Others are answered with 401
+   * or 403. Without it anyone who reaches the port is answered.
+   */
+  readonly callers?:
+    | {
+      /** File with the certificates of the authorities, in PEM; read again. */
+      readonly caFile: string;
+      /**
+       * Names of the users, the common names of certificates. Defaults to all. Not on
+       * Bun, whose servers do not show the certificates of their clients.
+       */
+      readonly names?: readonly string[] | undefined;
+    }
+    | undefined;
+  /**
    * Name of the webhook configurations, unique within the cluster, and of the Secret
    * with the certificates. Defaults to that of the Service with its namespace, such
    * as `shop-operator.shop-system`; with a URL, to the name of the first kind.
@@ -94,6 +110,10 @@ const FILE_RULES = {
   caFile: "name",
 } as const;
 
+const CALLER_RULES: OptionRules<
+  NonNullable<WebhookServerOptions["callers"]>
+> = { caFile: "name", names: "strings?" };
+
 /** Method of a {@linkcode WebhookHost}, which takes the place of a listener. */
 export const WEBHOOK_HOST_RULES: OptionRules<WebhookHost> = {
   serve: "function",
@@ -101,7 +121,7 @@ export const WEBHOOK_HOST_RULES: OptionRules<WebhookHost> = {
 
 export const WEBHOOK_SERVER_OPTIONS: OptionTable<
   WebhookServerOptions,
-  "service" | "url" | "name"
+  "service" | "url" | "callers" | "name"
 > = {
   port: { type: "port", default: 9443 },
   host: { type: "name", default: "0.0.0.0" },
@@ -113,6 +133,7 @@ export const WEBHOOK_SERVER_OPTIONS: OptionTable<
     words: ["self"],
     check: checkCertificates,
   },
+  callers: { type: "object?", options: CALLER_RULES },
   name: { type: "name?", check: checkName },
   bodyLimit: { type: "bytes", default: "32MiB" },
   concurrency: { type: "count", default: 100 },
@@ -121,7 +142,7 @@ export const WEBHOOK_SERVER_OPTIONS: OptionTable<
 /** Options of the listener with defaults. */
 export type WebhookServerSettings = Settings<
   WebhookServerOptions,
-  "service" | "url" | "name"
+  "service" | "url" | "callers" | "name"
 >;
 
 /** Listener, or what takes its place. */
@@ -136,6 +157,16 @@ export function webhookPlace(
   given: WebhookServerOptions | WebhookHost | HostedListener,
 ): WebhookPlace {
   if ("serve" in given) return given;
+  if (
+    !("besideServer" in given) &&
+    (given.service === undefined) === (given.url === undefined)
+  ) {
+    throw new TypeError(
+      `Cannot read the options of an operator: "webhooks" must have either "service", the Service in front of its pods, or "url", by which API servers reach it: received ${
+        given.url === undefined ? "neither" : "both"
+      }`,
+    );
+  }
   return resolveOptions(
     "besideServer" in given
       ? { port: 0, host: "127.0.0.1", url: "https://127.0.0.1:0" }

@@ -22,9 +22,11 @@ import type { DefinedKind } from "../crd/kind_definition.ts";
 import { deadline, systemClock, type Timer } from "../clock.ts";
 import { pauseAfter } from "../pace.ts";
 import type { Admission } from "./admission_options.ts";
+import { applyPolicy, deletePolicy } from "./policy_registration.ts";
 import { type AdmissionDeps, admissionRoute } from "./admission_webhook.ts";
 import { expiryOf, ROTATION_TIMES } from "./certificate_rotation.ts";
 import {
+  AuthorityFile,
   type CertificateSource,
   FileCertificates,
   filesIn,
@@ -39,6 +41,7 @@ import {
   type RegisteredAdmission,
   registeredWebhooks,
 } from "./webhook_configurations.ts";
+import type { ServerIdentity } from "./tls_server.ts";
 import { LISTENER_PATH, WebhookListener } from "./webhook_listener.ts";
 import type { WebhookPlace, WebhookServerSettings } from "./webhook_options.ts";
 
@@ -122,6 +125,8 @@ export class Webhooks {
   readonly #admissions: (PlacedAdmission & { readonly number: number })[] = [];
   readonly #endpoint: Endpoint;
   #converted: readonly DefinedKind[] = [];
+  /** Admissions whose policies the API server enforces. */
+  readonly #inForce: Set<Admission> = new Set();
   /** Failed conversions that were logged. */
   readonly #logged: Set<string> = new Set();
   readonly #checksDefaults: boolean;
@@ -133,17 +138,24 @@ export class Webhooks {
   #timer: Timer | undefined;
   #checking: Promise<void> | undefined;
 
-  /** Creates webhooks that are not served yet. */
+  /**
+   * Creates webhooks that are not served yet.
+   *
+   * @param place Where they are served; undefined if there are only policies.
+   */
   constructor(
-    place: WebhookPlace,
+    place: WebhookPlace | undefined,
     { fallbackName, ...deps }: WebhooksDeps & {
       /** Name of the configurations without a Service and a name. */
       readonly fallbackName: string;
     },
   ) {
     this.#deps = deps;
-    this.#checksDefaults = isHost(place) || deps.isDeveloped;
-    this.#endpoint = isHost(place)
+    this.#checksDefaults = deps.isDeveloped ||
+      place !== undefined && isHost(place);
+    this.#endpoint = place === undefined
+      ? unserved(fallbackName, deps.isDeveloped)
+      : isHost(place)
       ? hosted(place, this.#routes, fallbackName)
       : new ListenerEndpoint(place, {
         ...deps,
@@ -184,6 +196,11 @@ export class Webhooks {
       CONVERT_PATH,
       (body, { signal }) => convert(parseReview(body), signal),
     );
+  }
+
+  /** Whether the API server enforces the policy of an admission. */
+  isInForce(admission: Admission): boolean {
+    return this.#inForce.has(admission);
   }
 
   /** Place where API servers call the operator for conversions. */
@@ -236,7 +253,7 @@ export class Webhooks {
     );
   }
 
-  /** Deletes the configurations and the Secret from the cluster. */
+  /** Deletes configurations, policies and the Secret from the cluster. */
   async remove(): Promise<void> {
     this.#timer?.cancel();
     this.#isRegistered = false;
@@ -245,6 +262,10 @@ export class Webhooks {
     for (const handler of HANDLERS) {
       await ifFound(client.delete(CONFIGURATIONS[handler], { name }));
     }
+    for (const { admission: { policy } } of this.#admissions) {
+      if (policy !== undefined) await deletePolicy(policy, client);
+    }
+    this.#inForce.clear();
     if (namespace !== undefined && !isTemporary) {
       await ifFound(client.delete(SECRET, { namespace, name }));
     }
@@ -314,6 +335,7 @@ export class Webhooks {
   async #renew(): Promise<void> {
     await this.#endpoint.check();
     this.#account ??= await this.#ownAccount();
+    await this.#applyPolicies();
     for (const handler of HANDLERS) await this.#apply(handler);
     await this.registerConversions();
     if (!this.#isRegistered) {
@@ -325,6 +347,36 @@ export class Webhooks {
     this.#isRegistered = true;
     this.#error = undefined;
     this.#failures = 0;
+  }
+
+  /** Applies the policies; the webhooks of handlers stand in for the others. */
+  async #applyPolicies(): Promise<void> {
+    const { client, log, signal } = this.#deps;
+    for (const { admission } of this.#admissions) {
+      const { policy, handlers } = admission;
+      if (policy === undefined) continue;
+      const isServed = await applyPolicy(policy, {
+        client,
+        fieldManager: FIELD_MANAGER,
+        signal,
+      });
+      const { kind, metadata: { name } } = policy.policy;
+      const wasInForce = this.#inForce.has(admission);
+      if (isServed) this.#inForce.add(admission);
+      else this.#inForce.delete(admission);
+      if (!isServed && Object.keys(handlers).length === 0) {
+        throw new Error(
+          `Cannot apply the ${kind} ${name}: the API server has them from Kubernetes ${policy.since} on, and no handler stands in its place`,
+        );
+      }
+      if (isServed === wasInForce && this.#isRegistered) continue;
+      log.info(
+        isServed
+          ? "The API server enforces a policy"
+          : "A webhook stands in for a policy, which the API server lacks",
+        { policy: name, since: policy.since },
+      );
+    }
   }
 
   /** Service account of the operator; empty for another user, who may be a person. */
@@ -348,11 +400,13 @@ export class Webhooks {
     };
     const admissions: RegisteredAdmission[] = [];
     for (const placed of this.#admissions) {
-      if (!placed.isActive()) continue;
-      const { handlers, options, kind } = placed.admission;
+      const { admission } = placed;
+      if (!placed.isActive() || this.#inForce.has(admission)) continue;
+      const { handlers, options, conditions, kind } = admission;
       admissions.push({
         handlers,
         options,
+        conditions,
         kind: await client.resolve(kind),
         paths: {
           default: pathOf(placed, "default"),
@@ -426,6 +480,21 @@ function isHost(place: WebhookPlace): place is WebhookHost {
   return "serve" in place;
 }
 
+/** Endpoint of an operator that has only policies. */
+function unserved(name: string, isTemporary: boolean): Endpoint {
+  return {
+    port: undefined,
+    certificateExpires: undefined,
+    isTemporary,
+    namespace: undefined,
+    name,
+    open: () => Promise.resolve(),
+    check: () => Promise.resolve(),
+    clientConfig: () => ({}),
+    close: () => Promise.resolve(),
+  };
+}
+
 /** Endpoint of a host in the same process. */
 function hosted(
   host: WebhookHost,
@@ -463,6 +532,8 @@ class ListenerEndpoint implements Endpoint {
   readonly #deps: ListenerDeps;
   readonly #listener: WebhookListener;
   readonly #source: CertificateSource;
+  /** Authorities of the client certificates of callers. */
+  readonly #callers: AuthorityFile | undefined;
   /** Name under which API servers call the listener. */
   readonly #host: string;
   #served: ServedCertificates | undefined;
@@ -471,11 +542,6 @@ class ListenerEndpoint implements Endpoint {
     const { client } = deps;
     const { service, url, certificates } = settings;
     const { namespace = client.namespace } = service ?? {};
-    if ((service === undefined) === (url === undefined)) {
-      throw new TypeError(
-        'Cannot serve webhooks: "webhooks" of the operator must have either "service", the Service in front of its pods, or "url", by which API servers reach it',
-      );
-    }
     if (namespace === undefined && (service || certificates === "self")) {
       throw new TypeError(
         "Cannot serve webhooks: neither the kubeconfig's context nor the service account names a namespace, so set it with { webhooks: { service: { namespace, name } } }",
@@ -490,11 +556,15 @@ class ListenerEndpoint implements Endpoint {
       : (URL.parse(url ?? "")?.hostname ?? "").replace(/^\[|\]$/g, "");
     this.name = settings.name ??
       (service ? `${service.name}.${namespace}` : deps.fallbackName);
+    const { callers } = settings;
     this.#listener = new WebhookListener(deps.routes, {
       ...settings,
+      callers: callers && (callers.names ?? "all"),
       clock: deps.clock,
       log: deps.log,
+      metrics: deps.metrics,
     });
+    this.#callers = callers && new AuthorityFile(callers.caFile, deps.log);
     this.#source = certificates === "self"
       ? new SecretCertificates({
         ...deps,
@@ -521,7 +591,7 @@ class ListenerEndpoint implements Endpoint {
   async open(): Promise<void> {
     const served = await this.#source.read(this.#deps.signal);
     this.#served = served;
-    await this.#listener.start(served.serving);
+    await this.#listener.start(await this.#identity(served));
     this.#deps.log.info("Webhooks listen", { port: this.port });
     // The certificate is for the name by which it will be called.
     const { host } = this.#settings;
@@ -534,11 +604,15 @@ class ListenerEndpoint implements Endpoint {
 
   async check(): Promise<void> {
     const served = this.#served = await this.#source.read(this.#deps.signal);
-    await this.#listener.use(served.serving);
+    await this.#listener.use(await this.#identity(served));
     const { service } = this.#settings;
     await this.#answers(
       service ? `https://${this.#host}:${service.port ?? 443}` : this.#url,
     );
+  }
+
+  async #identity({ serving }: ServedCertificates): Promise<ServerIdentity> {
+    return { ...serving, clientAuthorities: await this.#callers?.read() };
   }
 
   /** Base URL of the webhooks, without a slash at the end. */

@@ -27,6 +27,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import { checkOptions } from "../api/options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
+import { isJsonObject } from "../patch/json_value.ts";
 import {
   type ClientOptions,
   clientSettings,
@@ -58,12 +59,14 @@ import {
   createRequest,
   deleteCollectionRequest,
   deleteRequest,
+  describe,
   getRequest,
   listRequest,
   patchRequest,
   replaceRequest,
   watchRequest,
   withDefaults,
+  withSubresource,
 } from "./request.ts";
 import {
   type ApplyOptions,
@@ -358,6 +361,30 @@ export class Client {
       kind,
       (resolved) => deleteCollectionRequest(resolved, options),
     );
+  }
+
+  /**
+   * Creates a subresource of an object: an `Eviction` of a Pod, a `TokenRequest` of
+   * a ServiceAccount, a `Binding`.
+   *
+   * @param subresource Name in the path: `"eviction"`, `"token"`, `"binding"`.
+   * @param body Object with `apiVersion` and `kind`; its `metadata` gets the key.
+   * @returns The answer of the server.
+   * @throws {ApiError} With `isTooManyRequests`, if a disruption budget forbids an
+   * eviction.
+   */
+  async createSubresource<T extends object = KubernetesObject>(
+    kind: Kind,
+    key: ObjectKey,
+    subresource: string,
+    body: Readonly<Record<string, unknown>>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    describe(kind, key, subresource); // throws if the key is not one
+    const write = withSubresource(options, subresource);
+    const metadata = { ...Object(body?.["metadata"]), ...key };
+    const object = isJsonObject(body) ? { ...body, metadata } : body;
+    return await this.#write(kind, "create", write, createRequest, object);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import type { AdmissionRule } from "../api/admission_rule.ts";
 import type { Kind } from "../api/kind.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -13,6 +14,12 @@ export interface OperatorHandle {
     readonly name: string;
     /** Kind of the primaries of the controller. */
     readonly kind: Kind;
+    /** Whether the controller is that of a job, which has no primaries. */
+    readonly isJob?: boolean | undefined;
+    /** Kind and namespace of the object that keeps the state of a job. */
+    readonly stateKind?:
+      | { readonly kind: Kind; readonly namespace?: string | undefined }
+      | undefined;
     /** Kinds of the secondary resources, from the event sources. */
     readonly secondaryKinds: readonly Kind[];
     /** Kinds that the controller only watches. */
@@ -69,6 +76,25 @@ export interface OperatorHandle {
         readonly certificates: "self" | object;
       }
       | undefined;
+    /** Policies that the operator applies, with their bindings. */
+    readonly policies?:
+      | readonly {
+        /** Version of Kubernetes from which the policy works. */
+        readonly since: string;
+        /** Kind of the objects that the policy reads; undefined if there is none. */
+        readonly params?: Kind | undefined;
+        /** Policy object. */
+        readonly policy: {
+          readonly kind?: string | undefined;
+          readonly metadata: { readonly name: string };
+        };
+        /** Binding, which puts the policy into force. */
+        readonly binding: {
+          readonly kind?: string | undefined;
+          readonly metadata: { readonly name: string };
+        };
+      }[]
+      | undefined;
     /** Options of the server of the probes. */
     readonly probes?:
       | {
@@ -81,6 +107,8 @@ export interface OperatorHandle {
       }
       | undefined;
   };
+  /** Lists where each rule for the kinds of the operator is enforced. */
+  admission(): readonly AdmissionRule[];
   /** Returns the runs of an object in each controller that knows it. */
   why(key: string): readonly object[];
   /** Returns the state of the operator as plain data. */

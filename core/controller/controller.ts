@@ -51,18 +51,20 @@ import {
   namespaceSet,
 } from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
-import { PrimarySource } from "./watch/primary_source.ts";
+import { type Primaries, PrimarySource } from "./watch/primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
 import { lazyApplyMemory } from "./run/run_writes.ts";
-import type { AbortCause, RunAbortedError } from "./run/run.ts";
+import { FirstRuns } from "./run/first_runs.ts";
+import type { AbortCause } from "./run/run.ts";
+import type { ObjectHistory } from "./object_history.ts";
 import {
   EndlessRuns,
   FailureEvents,
   OverdueRuns,
-  type RecordedRun,
   RunHistory,
+  type RunObserver,
   RunReporter,
 } from "./run/run_observers.ts";
 import type { ShardAssignment } from "./shard.ts";
@@ -111,35 +113,6 @@ export interface ControllerHealth {
   readonly sources: ReadonlyMap<string, SourceHealth>;
 }
 
-/** Recent runs and current state of an object, as `coracle why` shows them. */
-export interface ObjectHistory {
-  /** Name of the controller. */
-  readonly controller: string;
-  /** Key of the object, as `namespace/name` or `name`. */
-  readonly object: string;
-  /** Whether the object is in the cache. */
-  readonly known: boolean;
-  /** Whether a run of the object is in progress. */
-  readonly running: boolean;
-  /** Time since that run began, in milliseconds; undefined without a run. */
-  readonly runningFor?: number | undefined;
-  /** Abort of the run in progress; undefined if absent. */
-  readonly aborted?:
-    | {
-      /** Cause of the abort. */
-      readonly because: RunAbortedError["abortCause"];
-      /** Time since the abort, in milliseconds. */
-      readonly ago: number;
-    }
-    | undefined;
-  /** Number of the next or last retry; 0 if there is no retry. */
-  readonly attempt: number;
-  /** Whether all retries are used up. */
-  readonly exhausted: boolean;
-  /** Recent runs, the latest last. */
-  readonly runs: readonly RecordedRun[];
-}
-
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
 export interface ControllerDeps {
   readonly client: Client;
@@ -177,6 +150,8 @@ export interface ControllerDeps {
   readonly skipsRuns: boolean;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
+  /** Whether each primary runs once, and then the operator ends. */
+  readonly isOnce?: boolean | undefined;
 }
 
 /** Reader of objects, from caches or the server. */
@@ -186,13 +161,14 @@ export type CacheReader = Pick<SourceGroup<never>, "read" | "readList">;
 interface ControllerParts<P extends KubernetesObject>
   extends Pick<ControllerDeps, "isLeading"> {
   readonly clock: Clock;
-  readonly primaries: PrimarySource<P>;
+  readonly primaries: Primaries<P>;
   readonly sources: SourceGroup<P>;
   readonly processor: EventProcessor<P>;
   readonly watches: WatchGroup<P>;
   readonly recorder: EventRecorder;
   readonly history: RunHistory<P>;
   readonly overdue: OverdueRuns<P>;
+  readonly firstRuns: FirstRuns | undefined;
 }
 
 /**
@@ -221,18 +197,40 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /**
    * Creates a controller without starting it.
    *
+   * @param changes Settings that are no options.
    * @throws {TypeError | RangeError | SyntaxError} If an option is not valid.
    */
   constructor(
     kind: Kind<P>,
     reconciler: Reconciler<P>,
     options: ControllerOptions<P> = {},
+    changes: Partial<ControllerSettings<P>> = {},
   ) {
     this.kind = kind;
-    this.settings = controllerSettings(kind, reconciler, options);
+    this.settings = {
+      ...controllerSettings(kind, reconciler, options),
+      ...changes,
+    };
     this.name = this.settings.name;
     this.#reconciler = reconciler;
     this.#namespaces = this.settings.namespaces;
+  }
+
+  /** Whether the only primary is a job, and not an object of a cluster. */
+  get isJob(): boolean {
+    return false;
+  }
+
+  /** Whether only the replica that leads runs the controller. */
+  get leaderOnly(): boolean {
+    return true;
+  }
+
+  /** Kind of the object that keeps the state of a job, and its namespace. */
+  get stateKind():
+    | { readonly kind: Kind; readonly namespace?: string | undefined }
+    | undefined {
+    return undefined;
   }
 
   get primaries(): PrimaryCache<P> {
@@ -255,7 +253,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Kinds watched in the cluster of the operator, the primary kind first. */
   get watchedKinds(): readonly Kind[] {
-    return [this.kind, ...this.watching.map(({ kind }) => kind)];
+    const others = this.watching.map(({ kind }) => kind);
+    return this.isJob ? others : [this.kind, ...others];
   }
 
   /** Event sources that watch the cluster of the operator. */
@@ -332,7 +331,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const namespaces = namespaceSet(
       this.#namespaces ?? deps.namespaces,
       deps.currentNamespace,
-      kind,
+      this.isJob ? { kind: kind.kind } : kind,
     );
     const { clock, metrics } = deps;
     const began = clock.now();
@@ -341,29 +340,44 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       help: "Time until the caches of a controller were complete.",
       labels: ["controller"],
     });
+    if (this.#leading) sources.lead();
     await watches.watch(namespaces, partly);
     checkNotStopped();
     this.#ready = true;
     if (deps.skipsRuns) {
       const keys = () => processor.busyKeys();
-      primaries.cache.notePending(this.name, keys);
+      primaries.cache.notePending?.(this.name, keys);
       sources.notePending(keys);
     }
     duration.set((clock.now() - began) / 1_000, { controller: this.name });
-    if (this.#leading) processor.resume();
+    this.#resume();
   }
 
   /** Starts the runs as soon as the caches are complete. */
   startLeading(): void {
     this.#leading = true;
-    this.#parts?.sources.onLead();
-    if (this.#ready) this.#parts?.processor.resume();
+    this.#parts?.sources.lead();
+    this.#resume();
+  }
+
+  /** Starts the runs, once the sources of the leader have synced. */
+  #resume(): void {
+    const parts = this.#parts;
+    if (!this.#ready || !this.#leading || parts === undefined) return;
+    const { turning } = parts.sources;
+    if (turning === undefined) parts.processor.resume();
+    else {
+      void turning.then(() => {
+        if (this.#parts === parts) this.#resume();
+      });
+    }
   }
 
   /** Ends the runs; the caches stay up to date. */
   stopLeading(): void {
     this.pause();
     this.#parts?.processor.abortAll("leadership");
+    this.#parts?.sources.unlead();
   }
 
   /**
@@ -377,7 +391,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Adds runs of the objects that are new in the shard of this replica. */
   acquireShard(wasOwned: (key: string) => boolean): void {
-    this.#parts?.sources.onLead();
+    this.#parts?.sources.lead();
     this.#parts?.processor.resync((key) => !wasOwned(key));
   }
 
@@ -385,6 +399,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   pause(): void {
     this.#leading = false;
     this.#parts?.processor.pause();
+  }
+
+  /**
+   * Waits until each primary has had a run.
+   *
+   * @returns Errors of the last runs by key; undefined for a success.
+   */
+  async ranOnce(): Promise<ReadonlyMap<string, unknown>> {
+    const { processor, firstRuns } = this.#started;
+    if (firstRuns === undefined) return new Map();
+    await processor.whenAllRan(firstRuns);
+    return firstRuns.errors;
   }
 
   /** Waits until no run is in progress. */
@@ -518,6 +544,20 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
   }
 
+  /** Creates the source of the primaries, at each start. */
+  protected primariesFrom(
+    kind: ResolvedKind<P>,
+    { informers }: ControllerDeps,
+  ): Primaries<P> {
+    const { settings, kind: statedKind } = this;
+    return new PrimarySource<P>({ ...settings, kind, statedKind, informers });
+  }
+
+  /** Creates observers of the runs besides those of each controller. */
+  protected observersFor(_deps: ControllerDeps): readonly RunObserver<P>[] {
+    return [];
+  }
+
   get #started(): ControllerParts<P> {
     if (this.#parts !== undefined) return this.#parts;
     throw new Error(`Cannot use controller "${this.name}": it was not started`);
@@ -527,6 +567,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   #assemble(kind: ResolvedKind<P>, deps: ControllerDeps): ControllerParts<P> {
     const { settings, name: controller } = this;
     const { client, informers, clock, metrics } = deps;
+    const { isJob } = this;
     const { fieldManager, selection } = settings;
     const finalizer = finalizerOf(settings, kind);
     const log = deps.log.with({ controller });
@@ -538,18 +579,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const common = { client, informers, clock, log, metrics, controller };
-    const statedKind = this.kind;
-    const primaries = new PrimarySource<P>({
-      ...settings,
-      kind,
-      statedKind,
-      informers,
-    });
+    const primaries = this.primariesFrom(kind, deps);
     const managers = new Set([...deps.fieldManagers(), fieldManager]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
       primaryKind: kind,
       primaries: primaries.cache,
+      soleKey: isJob ? this.name : undefined,
       // In one order for all controllers, so that they share informers.
       fieldManagers: [...managers].sort(),
     });
@@ -567,7 +603,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries,
       sources,
       recorder,
-      ownership: new Ownership({ kind, sources, log }),
+      ownership: new Ownership({ kind, sources, log, ownsNothing: isJob }),
       applied: lazyApplyMemory(),
       writeObserver: new WriteObserver({
         ...common,
@@ -599,23 +635,39 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
+    const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
     const processor = new EventProcessor<P>({
       ...deps,
+      firstRuns,
       settings,
       finalizer,
       primaries: primaries.cache,
       sources,
       shard,
       dispatcher,
-      wasIdle: deps.skipsRuns
+      wasIdle: deps.skipsRuns && !deps.isOnce && primaries.cache.notePending
         ? (event) =>
           event.snapshot?.wasIdle(controller, event.key) === true &&
           sources.wasIdle(event.key)
         : undefined,
-      observers: [overdue, history, reporter, events, endless],
+      observers: [
+        overdue,
+        history,
+        reporter,
+        events,
+        endless,
+        ...this.observersFor(deps),
+      ],
       log,
     });
-    const parts = { clock, primaries, sources, processor, recorder };
+    const parts = {
+      clock,
+      primaries,
+      sources,
+      processor,
+      recorder,
+      firstRuns,
+    };
     const watches = new WatchGroup<P>({
       ...common,
       ...parts,

@@ -53,6 +53,10 @@ export interface ControllerSettings<
   readonly usesFinalizer: boolean;
   /** Selection of the primaries, and their form in the cache. */
   readonly selection: SelectionOptions & Settings<PrimaryCacheOptions>;
+  /** Quiet time before a run that a source causes, in milliseconds. */
+  readonly debounce: number;
+  /** Whether primaries that exist run when this replica begins to run them. */
+  readonly runsAtStart: boolean;
 }
 
 /**
@@ -113,6 +117,8 @@ export function controllerSettings<P extends KubernetesObject>(
       shardSelector: settings.shardSelector,
       ...cache as Settings<PrimaryCacheOptions>,
     },
+    debounce: 0,
+    runsAtStart: true,
   };
 }
 

@@ -123,7 +123,8 @@ export interface PrimaryEvent<P extends KubernetesObject> {
  * Expected flow: the controller calls `start` once and waits for its promise
  * before the first run, so that every run sees complete caches. The source then
  * calls `context.trigger` after each change. `stop` is called once and releases
- * everything; after that the source may be started again.
+ * everything; after that the source may be started again, as one with `leaderOnly`
+ * is each time that its replica begins to lead.
  *
  * Sources with the start priority `"loader"` are started first, and the others
  * start when they have synced.
@@ -153,6 +154,14 @@ export interface EventSource<
    * @default {"default"}
    */
   readonly startPriority?: "loader" | "default" | undefined;
+  /**
+   * Whether the source only runs on the replica that leads: it starts, and has
+   * synced, before the first run there, and stops when the replica no longer
+   * leads. With sharding, or without leader election, each replica runs it.
+   *
+   * @default {false}
+   */
+  readonly leaderOnly?: boolean | undefined;
   /**
    * Starts the source.
    *

@@ -14,8 +14,10 @@ import type {
   Mutation,
 } from "../kinds/admissionregistration_v1.ts";
 import type { LabelSelector } from "../kinds/meta_v1.ts";
-import { objectSchemaOf } from "./check_status.ts";
-import { checkExpression, wholeObject } from "./rule_checks.ts";
+import {
+  checkRequestExpression,
+  namedExpressions,
+} from "./named_expressions.ts";
 
 /** Operation on an object that a policy judges. */
 export type PolicyOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
@@ -119,8 +121,21 @@ export interface PolicyObject extends KubernetesObject {
   readonly spec: any;
 }
 
-/** A policy with its binding, for an API server. */
-export interface AdmissionPolicy {
+/**
+ * A policy with its binding, for `operator.admit()`, or to be applied by others.
+ *
+ * @typeParam O The type of the objects.
+ */
+export interface AdmissionPolicy<
+  O extends KubernetesObject = KubernetesObject,
+> {
+  /** Kind of the objects. */
+  readonly kind: ResolvedKind<O>;
+  /**
+   * Kind of the objects that the expressions read as `params`; who applies the policy
+   * must have the right to get them.
+   */
+  readonly params?: Kind | undefined;
   /** Version of Kubernetes from which the policy works without feature gates. */
   readonly since: string;
   /** Policy object. */
@@ -178,6 +193,7 @@ const MUTATING_RULES: OptionRules<MutatingPolicyOptions> = {
  * Returns a ValidatingAdmissionPolicy and its binding: rules in CEL for objects of
  * any kind, enforced by the API server itself, from Kubernetes 1.30 on.
  *
+ * @typeParam O The type of the objects.
  * @param kind Kind of the objects, built in or of `defineKind`; requests in its
  * other versions are converted to it.
  * @param options Name, expressions and what they apply to.
@@ -202,10 +218,10 @@ const MUTATING_RULES: OptionRules<MutatingPolicyOptions> = {
  * if (since !== "1.30" || policy.kind === binding.kind) throw new Error("Expected both");
  * ```
  */
-export function validatingPolicy(
-  kind: Kind,
+export function validatingPolicy<O extends KubernetesObject>(
+  kind: Kind<O>,
   options: ValidatingPolicyOptions,
-): AdmissionPolicy {
+): AdmissionPolicy<O> {
   const known = resolvedKind(kind, "validatingPolicy()");
   checkOptions(options, VALIDATING_RULES, "validatingPolicy()");
   const { name, validations, actions = ["Deny"] } = options;
@@ -222,6 +238,8 @@ export function validatingPolicy(
   }
   const { metadata, policy, binding } = commonParts(known, options);
   return {
+    kind: known,
+    params: options.params?.kind,
     since: "1.30",
     policy: {
       apiVersion: API_VERSION,
@@ -242,6 +260,7 @@ export function validatingPolicy(
  * Returns a MutatingAdmissionPolicy and its binding: changes in CEL of objects of
  * any kind, made by the API server itself, from Kubernetes 1.36 on.
  *
+ * @typeParam O The type of the objects.
  * @param kind Kind of the objects, built in or of `defineKind`.
  * @param options Name, changes and what they apply to.
  * @throws {TypeError} If an option is unknown or of the wrong type, an expression
@@ -262,10 +281,10 @@ export function validatingPolicy(
  * if (since !== "1.36") throw new Error(since);
  * ```
  */
-export function mutatingPolicy(
-  kind: Kind,
+export function mutatingPolicy<O extends KubernetesObject>(
+  kind: Kind<O>,
   options: MutatingPolicyOptions,
-): AdmissionPolicy {
+): AdmissionPolicy<O> {
   const known = resolvedKind(kind, "mutatingPolicy()");
   checkOptions(options, MUTATING_RULES, "mutatingPolicy()");
   const { name, mutations } = options;
@@ -287,6 +306,8 @@ export function mutatingPolicy(
       };
   });
   return {
+    kind: known,
+    params: options.params?.kind,
     since: "1.36",
     policy: {
       apiVersion: API_VERSION,
@@ -323,13 +344,12 @@ function commonParts(kind: ResolvedKind, options: PolicyOptions) {
       }`,
     );
   }
-  const named = (expressions: Readonly<Record<string, string>>) =>
-    Object.entries(expressions).map(([key, expression]) => {
-      checkText(kind, name, expression);
-      return { name: key, expression };
-    });
-  const conditions = named(matchConditions);
-  const values = named(variables);
+  const owner = { kind, subject: `policy ${name}` };
+  const conditions = namedExpressions(matchConditions, {
+    ...owner,
+    option: "matchConditions",
+  });
+  const values = namedExpressions(variables, { ...owner, option: "variables" });
   const paramKind = params && {
     apiVersion: apiVersion(params.kind),
     kind: params.kind.kind,
@@ -399,7 +419,10 @@ function apiVersion({ group, version }: Kind): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-function resolvedKind(kind: Kind, subject: string): ResolvedKind {
+function resolvedKind<O extends KubernetesObject>(
+  kind: Kind<O>,
+  subject: string,
+): ResolvedKind<O> {
   if (typeof kind === "object" && kind !== null && isResolved(kind)) {
     return kind;
   }
@@ -410,20 +433,13 @@ function resolvedKind(kind: Kind, subject: string): ResolvedKind {
   );
 }
 
-/** Checks expressions of a policy, as far as that is possible without a compiler. */
+/** Checks expressions of a policy. */
 function checkText(
   kind: ResolvedKind,
   name: string,
   ...expressions: readonly string[]
 ): void {
-  const schema = objectSchemaOf(kind);
-  // Policies see the whole metadata, unlike rules of a definition.
-  const object = schema && {
-    ...wholeObject(schema),
-    properties: { ...wholeObject(schema).properties, metadata: {} },
-  };
-  const roots = object === undefined ? {} : { object, oldObject: object };
   for (const expression of expressions) {
-    checkExpression(expression, roots, `${kind.kind}, policy ${name}`);
+    checkRequestExpression(kind, expression, `policy ${name}`);
   }
 }

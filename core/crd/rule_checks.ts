@@ -158,7 +158,7 @@ export function checkExpression(
  *
  * @throws {TypeError} If a text has no end, or the brackets do not match.
  */
-function withoutTexts(expression: string, subject: string): string {
+export function withoutTexts(expression: string, subject: string): string {
   const open: string[] = [];
   let bare = "";
   let at = 0;

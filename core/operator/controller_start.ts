@@ -287,24 +287,26 @@ export async function installCrds(
  * @throws {Error} If a kind cannot be watched; the error says what to do.
  */
 async function check(
-  { kind, settings, watchedKinds, watching }: ManagedController,
+  { kind, isJob, settings, watching }: ManagedController,
   { client, namespaces, currentNamespace }: ControllerDeps,
 ): Promise<void> {
-  for (const other of watchedKinds.slice(1)) await servedKind(client, other);
+  for (const other of watching) await servedKind(client, other.kind);
   const wanted = namespaceSet(
     settings.namespaces ?? namespaces,
     currentNamespace,
-    kind,
+    isJob ? { kind: kind.kind } : kind,
   );
-  const served = await servedKind(client, kind);
-  if (kind.scope !== undefined && kind.scope !== served.scope) {
-    throw new TypeError(
-      `Cannot watch ${
-        kindText(kind)
-      }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
-    );
+  if (!isJob) {
+    const served = await servedKind(client, kind);
+    if (kind.scope !== undefined && kind.scope !== served.scope) {
+      throw new TypeError(
+        `Cannot watch ${
+          kindText(kind)
+        }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
+      );
+    }
+    await checkRight(client, { kind, selection: {} }, wanted);
   }
-  await checkRight(client, { kind, selection: {} }, wanted);
   const different = new Map(watching.map((one) => {
     const { kind, selection: { fieldSelector, namespaces } } = one;
     return [JSON.stringify([kindText(kind), fieldSelector, namespaces]), one];

@@ -10,7 +10,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Clock, Timer } from "../clock.ts";
 import { shortText } from "../error_text.ts";
-import type { ObjectHistory } from "../controller/controller.ts";
+import type { ObjectHistory } from "../controller/object_history.ts";
 import type { ManagedController } from "./controller_start.ts";
 import type { LeaseHealth } from "./coordination.ts";
 import { SYSTEM } from "./process_memory.ts";

@@ -54,6 +54,7 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_primaries` | `controller` |
  * | `coracle_controller_ready`, `coracle_controller_active`, `coracle_controller_healthy` | `controller` |
  * | `coracle_controller_start_seconds` | `controller` |
+ * | `coracle_job_last_success_timestamp_seconds`, `coracle_job_next_run_timestamp_seconds` | `controller` |
  * | `coracle_lease_held`, `coracle_lease_failing_seconds` | `lease` |
  * | `coracle_log_lines_lost` | |
  * | `coracle_informer_events_total` | `kind`, `type` |
@@ -71,6 +72,7 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_client_requests_total` | `verb`, `code` |
  * | `coracle_client_request_duration_seconds` | `verb` |
  * | `coracle_webhooks_registered`, `coracle_webhook_certificate_expiration_timestamp_seconds` | |
+ * | `coracle_webhook_refusals_total` | `status` |
  * | `coracle_admission_requests_total` | `kind`, `handler`, `operation`, `outcome` |
  * | `coracle_admission_duration_seconds` | `kind`, `handler` |
  *

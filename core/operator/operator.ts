@@ -21,32 +21,35 @@ import {
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import {
-  type Admission,
   type AdmissionHandlers,
   admissionOf,
   type AdmissionOptions,
+  policyAdmission,
 } from "../admission/admission_options.ts";
-import type { WebhookHealth, Webhooks } from "../admission/webhooks.ts";
-import { loadModule } from "../clock.ts";
+import type { AdmissionRule } from "../api/admission_rule.ts";
+import { checkOption, checkOptions } from "../api/options.ts";
 import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
-import {
-  Controller,
-  type ControllerDeps,
-  type ControllerHealth,
-  type ObjectHistory,
-} from "../controller/controller.ts";
+import { Controller, type ControllerDeps } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
-import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
-import { type Namespaces, namespaceSet } from "../controller/namespaces.ts";
-import type { Reconciler } from "../controller/reconciler.ts";
-import { type DefinedKind, isDefinedKind } from "../crd/kind_definition.ts";
 import {
-  admissionReader,
+  JobController,
+  type JobRun,
+} from "../controller/job/job_controller.ts";
+import {
+  JOB_KIND,
+  type JobOptions,
+  jobSettings,
+} from "../controller/job/job_options.ts";
+import type { ObjectHistory } from "../controller/object_history.ts";
+import type { Reconciler } from "../controller/reconciler.ts";
+import { isDefinedKind } from "../crd/kind_definition.ts";
+import type { AdmissionPolicy } from "../crd/policies.ts";
+import {
   checkSameKind,
   installCrds,
   logSyncProgress,
@@ -54,9 +57,11 @@ import {
   startAll,
   startController,
 } from "./controller_start.ts";
-import { Coordination, type LeaseHealth } from "./coordination.ts";
+import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
+import { Coordination } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
+import { OperatorAdmission } from "./operator_admission.ts";
 import {
   checkControllerNames,
   configuredController,
@@ -69,94 +74,13 @@ import {
   operatorSettings,
   type StartErrorPolicy,
 } from "./operator_options.ts";
-import { ProbeServer, type ProbeSettings } from "./probe_server.ts";
+import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
+import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
+import { singleRun } from "./single_run.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
-
-/** Health of an operator. */
-export interface OperatorHealth {
-  /** Whether the operator was started and not stopped. */
-  readonly started: boolean;
-  /**
-   * Whether the caches of all controllers are synced, and the Lease of this
-   * replica could be read or renewed within the last lease duration.
-   */
-  readonly ready: boolean;
-  /** Whether all informers and event sources, and the Lease, are healthy. */
-  readonly healthy: boolean;
-  /**
-   * Whether this replica runs the controllers. With leader election, whether it
-   * is the leader; with sharding, whether it is a member of its group. True until
-   * the runs have ended during a stop.
-   */
-  readonly leading: boolean;
-  /** Identity of the leader that was observed last, with leader election. */
-  readonly leader: string | undefined;
-  /** Health of the Lease; undefined without leader election and sharding. */
-  readonly lease: LeaseHealth | undefined;
-  /** Health of the webhooks; undefined without `admit` and `admission`. */
-  readonly webhooks: WebhookHealth | undefined;
-  /** Whether the process is close to its memory limit, if that is known. */
-  readonly memoryIsShort: boolean;
-  /** Health of each controller. */
-  readonly controllers: readonly ControllerHealth[];
-}
-
-/**
- * Handle of a registered controller.
- *
- * @typeParam P The type of its primaries.
- */
-export interface ControllerHandle<
-  P extends KubernetesObject = KubernetesObject,
-> {
-  /** Name of the controller, unique within the operator. */
-  readonly name: string;
-  /** Kind of the primaries. */
-  readonly kind: Kind<P>;
-  /** Cache of the primaries; reading it before the controller is started throws. */
-  readonly primaries: PrimaryCache<P>;
-  /** Changes the watched namespaces; resolves when their caches are synced. */
-  changeNamespaces(namespaces: Namespaces): Promise<void>;
-  /**
-   * Triggers a run of a primary, like a change of the primary.
-   *
-   * @throws {TypeError} If no primary can have the key.
-   */
-  trigger(key: ObjectKey | string): void;
-  /** Adds an event source; resolves when it has synced. */
-  addSource(source: EventSource<P>): Promise<EventSource<P>>;
-  /** Removes an event source and stops it. */
-  removeSource(name: string): Promise<void>;
-  /** Returns the health of the controller. */
-  health(): ControllerHealth;
-}
-
-/** Health with counts and names only, without texts of errors. */
-function withoutTexts(
-  { lease, webhooks, controllers, ...others }: OperatorHealth,
-): OperatorHealth {
-  return {
-    ...others,
-    lease: lease && { ...lease, error: undefined },
-    webhooks: webhooks && { ...webhooks, error: undefined },
-    controllers: controllers.map(({ informers, sources, ...counts }) => ({
-      ...counts,
-      informers: informers.map((informer) => ({
-        ...informer,
-        watches: informer.watches.map((watch) => ({
-          ...watch,
-          lastError: undefined,
-        })),
-      })),
-      sources: new Map(
-        Array.from(sources, ([name, { status }]) => [name, { status }]),
-      ),
-    })),
-  };
-}
 
 type State = "stopped" | "starting" | "started" | "stopping";
 
@@ -187,15 +111,12 @@ export class Operator {
   /** Client as created or given; its writes do not depend on a lease. */
   #client: Client | undefined;
   #coordination: Coordination | undefined;
-  /** Admissions, with the name of the controller of the short form. */
-  readonly #admissions: {
-    readonly admission: Admission;
-    readonly controller: string | undefined;
-  }[] = [];
-  #webhooks: Webhooks | undefined;
+  readonly #admission: OperatorAdmission;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  /** Whether each object runs once. */
+  #isOnce = false;
   /** Whether the operator stops because it could not start. */
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
@@ -220,6 +141,10 @@ export class Operator {
       configuredOperator(options),
       tool?.logger,
     );
+    this.#admission = new OperatorAdmission({
+      settings: this.#settings,
+      controllers: this.#controllers,
+    });
     const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
       ? undefined
@@ -255,10 +180,8 @@ export class Operator {
   /** Options of the operator that its deployment depends on, for tools. */
   get settings(): OperatorHandle["settings"] {
     const { webhooks, ...settings } = this.#settings;
-    // Without admission and conversion nothing is served.
-    const serves = this.#admissions.length > 0 ||
-      webhooks !== undefined && this.#convertedKinds().length > 0;
-    return serves ? { ...settings, webhooks } : settings;
+    const { isServed, policies } = this.#admission;
+    return { ...settings, ...isServed && { webhooks }, policies };
   }
 
   /** Port of the probes; undefined while they are not served. */
@@ -289,11 +212,7 @@ export class Operator {
       reconciler,
       configuredController(kind, options, config),
     );
-    if (this.#controllers.has(controller.name)) {
-      throw new TypeError(
-        `Cannot register a controller: the name is taken, so set another one with { name }: received "${controller.name}"`,
-      );
-    }
+    this.#checkName(controller.name);
     if (options.install && !controller.watchedKinds.some(isDefinedKind)) {
       throw new TypeError(
         `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
@@ -312,11 +231,74 @@ export class Operator {
         ...(validate && { validate: validate.bind(given) }),
         ...(fill && { default: fill.bind(given) }),
       };
-      this.#admissions.push({
-        admission: admissionOf(kind, handlers, admissionOptions),
-        controller: controller.name,
-      });
+      this.#admission.add(
+        admissionOf(kind, handlers, admissionOptions),
+        controller.name,
+      );
     }
+    this.#add(controller);
+    return controller;
+  }
+
+  /**
+   * Registers a job: work without a primary, such as a schedule, the sync of a
+   * whole kind, or a poll of something outside. It has one run at a time, which
+   * does all that there is to do: changes during a run, and missed times, cause
+   * one more run. On a started operator it starts immediately.
+   *
+   * @param name The name of the job, unique among the controllers of the operator.
+   * @param options What causes a run: a schedule, watches or sources; without any
+   * of them the job runs once at the start, until it succeeds.
+   * @param run The function; an error fails the run, which is retried.
+   * @throws {TypeError} If the name is taken or not valid.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
+   *
+   * @example Delete old Jobs each night
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   * import { Job } from "@coracle/operator/kinds";
+   *
+   * const operator = new Operator();
+   * operator.job("cleaner", {
+   *   cron: "0 3 * * *",
+   *   timeZone: "Europe/Berlin",
+   *   timeout: "10m",
+   * }, async (ctx) => {
+   *   for (const { metadata, status } of await ctx.list(Job)) {
+   *     const age = ctx.clock.wallTime() - Date.parse(status?.completionTime ?? "");
+   *     if (age > 7 * 24 * 3_600_000) await ctx.delete(Job, metadata);
+   *   }
+   * });
+   * ```
+   */
+  job(name: string, options: JobOptions, run: JobRun): JobHandle {
+    const { job, controller: given } = jobSettings(name, options);
+    checkOption(run, "function", { name: "run", subject: `job "${name}"` });
+    this.#checkName(name);
+    const { config } = this.#settings;
+    const controller = new JobController(
+      job,
+      configuredController(JOB_KIND, given, config),
+      run,
+    );
+    this.#add(controller);
+    return {
+      name,
+      trigger: () => controller.trigger(name),
+      health: () => controller.health(),
+    };
+  }
+
+  #checkName(name: string): void {
+    if (!this.#controllers.has(name)) return;
+    throw new TypeError(
+      `Cannot register a controller: the name is taken, so set another one with { name }: received "${name}"`,
+    );
+  }
+
+  /** Adds a controller, and starts it if the operator is started. */
+  #add(controller: ManagedController): void {
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;
@@ -329,7 +311,6 @@ export class Operator {
         })
       );
     }
-    return controller;
   }
 
   /**
@@ -368,25 +349,66 @@ export class Operator {
     kind: Kind<O>,
     handlers: AdmissionHandlers<O>,
     options: AdmissionOptions,
+  ): void;
+  /**
+   * Admits the objects of a kind by a policy, which the operator applies when it
+   * starts, with its binding. Where the API server has no such policies, a handler
+   * stands in its place, with a webhook that sees the same requests.
+   *
+   * @param policy Policy of `validatingPolicy` or `mutatingPolicy`.
+   * @param handlers Handler that does the same: `validate` or `default`. Without it,
+   * an operator reports in its health that an older API server lacks the policy.
+   * @throws {TypeError} If there is another handler, or a match condition of the
+   * policy is none of a webhook.
+   * @throws {Error} If the operator is started.
+   */
+  admit<O extends KubernetesObject>(
+    policy: AdmissionPolicy<O>,
+    handlers?: AdmissionHandlers<O>,
+  ): void;
+  admit<O extends KubernetesObject>(
+    subject: Kind<O> | AdmissionPolicy<O>,
+    handlers: AdmissionHandlers<O> = {},
+    options?: AdmissionOptions,
   ): void {
     if (this.#state !== "stopped") {
       throw new Error(
-        `Cannot admit ${kind.kind}: the operator is started, so call admit() before start()`,
+        "Cannot admit a kind: the operator is started, so call admit() before start()",
       );
     }
-    const admission = admissionOf(kind, handlers, options);
-    this.#admissions.push({ admission, controller: undefined });
+    this.#admission.add(
+      "binding" in Object(subject)
+        ? policyAdmission(
+          subject as AdmissionPolicy,
+          handlers as unknown as AdmissionHandlers,
+        )
+        : admissionOf(
+          subject as Kind<O>,
+          handlers,
+          options as AdmissionOptions,
+        ),
+    );
   }
 
   /**
-   * Deletes the webhook configurations of the operator from the cluster, and the
-   * Secret with its certificates, before it is uninstalled. Objects are no longer
-   * admitted then.
+   * Lists where each rule for the kinds of the operator is enforced, and why there:
+   * by the schemas and the CEL rules of their definitions, by policies, and by
+   * handlers behind webhooks. What has become of a policy is known once the operator
+   * has started.
+   */
+  admission(): readonly AdmissionRule[] {
+    return this.#admission.rules();
+  }
+
+  /**
+   * Deletes the webhook configurations and the policies of the operator from the
+   * cluster, and the Secret with its certificates, before it is uninstalled. Objects
+   * are no longer admitted then.
    */
   async removeWebhooks(): Promise<void> {
     await this.#connect();
-    const webhooks = this.#webhooks ?? await this.#loadWebhooks();
-    await webhooks.remove();
+    const { signal } = this.#ending;
+    await this.#admission.remove(this.#client as Client, signal);
   }
 
   /**
@@ -424,9 +446,19 @@ export class Operator {
    * Starts the operator and runs it until the process receives SIGTERM or SIGINT,
    * or {@linkcode Operator.stop} is called; then stops it gracefully. A second
    * signal ends the grace period.
+   *
+   * @param options With `once`, the operator stops when each object and each job
+   * has had a run, for a CronJob of a cluster: a run that fails is not repeated,
+   * and later events, reschedules and schedules have no run.
+   * @throws {Error} If the operator cannot start, or with `once` if a run failed,
+   * so that a program that awaits the promise ends with code 1.
    */
-  async run(): Promise<void> {
+  async run(
+    options: { readonly once?: boolean | undefined } = {},
+  ): Promise<void> {
+    checkOptions(options, { once: "boolean?" }, "operator.run()");
     if (host().operators?.runs === false) return;
+    this.#isOnce = options.once === true;
     const removeListener = onStopSignal((signal, count) => {
       this.#settings.logger.info("Stopping", { because: signal });
       if (count > 1) this.#hurry.abort();
@@ -440,12 +472,18 @@ export class Operator {
       const started = this.start().catch((error: unknown) => {
         // A stop during the start is an end like any other.
         if (error !== this.#ending.signal.reason) throw error;
-      }).then(() => stopped);
+      }).then(() =>
+        this.#isOnce && this.#state === "started"
+          ? Promise.race([singleRun([...this.#controllers.values()]), stopped])
+          : stopped
+      );
       // The end of a simulation must not leave this promise pending.
       await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
       removeLog();
+      if (this.#isOnce) await this.stop();
+      this.#isOnce = false;
     }
   }
 
@@ -508,7 +546,7 @@ export class Operator {
     const started = this.#state === "started";
     const lease = this.#coordination?.health();
     const canLead = lease?.healthy ?? true;
-    const webhooks = this.#webhooks?.health();
+    const webhooks = this.#admission.health();
     return {
       started,
       ready: started && canLead && webhooks?.ready !== false &&
@@ -536,34 +574,26 @@ export class Operator {
 
   async #start(): Promise<void> {
     const { logger, probes, config } = this.#settings;
-    const admits = this.#admissions.length > 0;
+    const admits = this.#admission.count > 0;
     checkControllerNames([...this.#controllers.keys()], config, admits);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     const isServed = probes !== undefined && host().servesProbes;
-    if (isServed) await this.#serveProbes(probes);
+    if (isServed) await serveProbes(this.#probes, probes, logger);
     const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
-    const converted = this.#settings.webhooks === undefined
-      ? []
-      : this.#convertedKinds();
-    if (admits || converted.length > 0) {
-      this.#webhooks = await abortable(this.#loadWebhooks(), signal);
-      this.#webhooks.convert(converted);
-      await this.#webhooks.open();
-      await this.#prepareConversions(converted, this.#webhooks);
-    }
+    await this.#admission.open(this.#client as Client, signal);
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
     const progress = logSyncProgress(deps);
     await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
-    await this.#webhooks?.register();
+    await this.#admission.register();
     signal.throwIfAborted();
     this.#state = "started";
     logger.info("Operator started", {
@@ -572,114 +602,27 @@ export class Operator {
     host().operators?.started?.(this);
   }
 
-  /** Kinds whose versions this operator converts. */
-  #convertedKinds(): readonly DefinedKind[] {
-    const kinds = [...this.#controllers.values()]
-      .flatMap(({ watchedKinds }) => watchedKinds);
-    return [...new Set(kinds)].filter((kind) =>
-      isDefinedKind(kind) && kind.conversion !== undefined
-    ) as DefinedKind[];
-  }
-
-  /**
-   * Registers conversions before informers list: objects that are stored in another
-   * version cannot be read without them.
-   */
-  async #prepareConversions(
-    kinds: readonly DefinedKind[],
-    webhooks: Webhooks,
-  ): Promise<void> {
-    const { clock, logger } = this.#settings;
-    const { conversion } = webhooks;
-    if (kinds.length > 0 && host().operators !== undefined) {
-      // A tool installs the other kinds, and leaves these to who converts them.
-      const client = this.#client as Client;
-      await installCrds(client, kinds, { clock, logger, conversion });
-    }
-    await webhooks.registerConversions().catch((error: unknown) =>
-      logger.warn("Cannot register the conversions yet, which is tried again", {
-        error,
-      })
-    );
-  }
-
-  /** Creates the webhooks of the admissions; loads their modules. */
-  async #loadWebhooks(): Promise<Webhooks> {
-    const { webhooks: place, logger, namespaces, metrics, clock } =
-      this.#settings;
-    const first = this.#admissions[0]?.admission.kind ??
-      this.#convertedKinds()[0];
-    if (place === undefined || first === undefined) {
-      throw new TypeError(
-        `Cannot serve webhooks: ${
-          first === undefined
-            ? "no kind is admitted, so call operator.admit() first"
-            : 'the option "webhooks" of the operator must say how API servers reach it, such as { service: { name } }'
-        }`,
-      );
-    }
-    const { Webhooks } = await loadModule(import("../admission/webhooks.ts"));
-    const client = this.#client as Client;
-    const suffix = Array.isArray(namespaces) ? `.${namespaces[0]}` : "";
-    const webhooks = new Webhooks(place, {
-      client,
-      clock,
-      log: logger,
-      metrics,
-      signal: this.#ending.signal,
-      isDeveloped: host().operators !== undefined,
-      fallbackName: `${first.kind.toLowerCase()}${suffix}`,
-      reader: admissionReader(() => this.#controllers.values(), client),
-    });
-    for (const { admission, controller: name } of this.#admissions) {
-      const controller = () => this.#controllers.get(name ?? "");
-      webhooks.add({
-        admission,
-        namespaces: () =>
-          namespaceSet(
-            controller()?.namespaces ?? namespaces,
-            client.namespace,
-            admission.kind,
-          ),
-        isActive: () => name === undefined || controller() !== undefined,
-      });
-    }
-    return webhooks;
-  }
-
-  async #serveProbes(settings: ProbeSettings): Promise<void> {
-    try {
-      await this.#probes.start(settings);
-    } catch (error) {
-      // In development another program may have the port.
-      const { code } = Object((error as Error).cause);
-      if (host().operators === undefined || code !== "EADDRINUSE") throw error;
-      await this.#probes.start({ ...settings, port: 0 });
-      this.#settings.logger.warn(
-        "The port of the probes is in use: they are served on another",
-        { inUse: settings.port, url: `http://127.0.0.1:${this.#probes.port}` },
-      );
-    }
-  }
-
   async #startController(
     controller: ManagedController,
     deps: ControllerDeps,
     signal: AbortSignal,
-    startErrors: StartErrorPolicy = this.#settings.startErrors,
+    startErrors: StartErrorPolicy = this.#isOnce
+      ? "fail"
+      : this.#settings.startErrors,
   ): Promise<void> {
     signal.throwIfAborted();
     // Every member of a shard group runs the objects that it owns at the time.
-    if (this.#settings.sharding || this.#coordination?.isLeading) {
-      controller.startLeading();
-    }
+    const { leaderOnly } = controller;
+    if (
+      !leaderOnly || this.#settings.sharding || this.#coordination?.isLeading
+    ) controller.startLeading();
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps,
+      deps: leaderOnly ? deps : this.#unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
-      conversion: this.#webhooks?.conversion,
+      conversion: this.#admission.conversion,
       signal,
     });
   }
@@ -729,8 +672,7 @@ export class Operator {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
-      await this.#webhooks?.close();
-      this.#webhooks = undefined;
+      await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
       await this.#deps?.informers.stop();
@@ -754,8 +696,7 @@ export class Operator {
   /** Returns the dependencies that all controllers share; created once. */
   async #connect(): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
-    const { clock, logger, metrics, random, reconnect, cache, tracer } =
-      this.#settings;
+    const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
@@ -763,14 +704,13 @@ export class Operator {
       ...this.#settings,
       client: base,
       log: logger,
-      controllers: () => this.#controllers.values(),
+      controllers: () =>
+        [...this.#controllers.values()].filter(({ leaderOnly }) => leaderOnly),
     });
     const { client, shard } = coordination;
     this.#deps = {
       ...this.#settings,
-      client: tracer === undefined
-        ? client
-        : client.with([traceRequests(tracer)]),
+      client: this.#traced(client),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
@@ -792,7 +732,24 @@ export class Operator {
       instance: host().hostname(),
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
+      isOnce: this.#isOnce,
     };
     return this.#deps;
+  }
+
+  #traced(client: Client): Client {
+    const { tracer } = this.#settings;
+    return tracer === undefined ? client : client.with([traceRequests(tracer)]);
+  }
+
+  /** Dependencies of what runs on each replica, whether it leads or not. */
+  #unfenced(deps: ControllerDeps): ControllerDeps {
+    return {
+      ...deps,
+      client: this.#traced(this.#client as Client),
+      shard: undefined,
+      mayRun: () => true,
+      isLeading: () => true,
+    };
   }
 }

@@ -3,6 +3,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeServer, listenOn, nodeHttp, serverLimits } from "../node_http.ts";
 import type { OptionTable, Settings } from "../api/options.ts";
+import { host } from "../client/host.ts";
+import type { Logger } from "../logger.ts";
 
 /** Options of the server for probes and metrics. */
 export interface ProbeOptions {
@@ -199,4 +201,28 @@ function respond(
 
 function plain(_name: string, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value;
+}
+
+/**
+ * Serves the probes; in development on another port if theirs is in use.
+ *
+ * @throws {Error} If they cannot be served.
+ */
+export async function serveProbes(
+  server: ProbeServer,
+  settings: ProbeSettings,
+  log: Logger,
+): Promise<void> {
+  try {
+    await server.start(settings);
+  } catch (error) {
+    // In development another program may have the port.
+    const { code } = Object((error as Error).cause);
+    if (host().operators === undefined || code !== "EADDRINUSE") throw error;
+    await server.start({ ...settings, port: 0 });
+    log.warn("The port of the probes is in use: they are served on another", {
+      inUse: settings.port,
+      url: `http://127.0.0.1:${server.port}`,
+    });
+  }
 }

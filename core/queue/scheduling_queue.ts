@@ -543,6 +543,28 @@ export class SchedulingQueue<V = unknown> {
     this.#updateDeadline(row);
   }
 
+  /**
+   * Holds a key that is about to be added until nothing was added for a time; a
+   * key that waits already is not held.
+   *
+   * @param quiet That time, in milliseconds.
+   * @param longest Longest hold after the first add, in milliseconds.
+   */
+  collect(key: string, quiet: number, longest: number): void {
+    if (this.#closed) return;
+    const rows = this.#rows;
+    const row = rows.findOrAdd(key);
+    if (rows.states[row] === WAITING) return;
+    const now = this.#clock.now();
+    if (rows.events[row] === 0) rows.addedAt[row] = now;
+    const last = (rows.addedAt[row] as number) + longest;
+    rows.heldUntil[row] = Math.max(
+      rows.heldUntil[row] as number,
+      Math.min(now + quiet, last),
+    );
+    this.#updateDeadline(row);
+  }
+
   /** Ends a hold early, unless it is over or was replaced. */
   release(taken: QueueItem, until: number): void {
     const item = taken as Taken<V>;

@@ -26,6 +26,63 @@ export function readJson(text: string): unknown {
     : JSON.parse(text);
 }
 
+/** A number with a fraction or exponent, outside of a text in most cases. */
+const FLOAT =
+  /(?:^|[:,[])\s*-?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)\s*(?:[,}\]]|$)/;
+
+/** Whether a JSON text may have a number with a fraction or an exponent. */
+export function mayHaveFloats(text: string): boolean {
+  return FLOAT.test(text);
+}
+
+/**
+ * A number that is written with a fraction or an exponent, as in `5.0` or `1e3`,
+ * between a body and its decoder; its description is the text. Go reads a float64,
+ * even if it is whole, and never an integer.
+ */
+export type WrittenFloat = symbol & { readonly description: string };
+
+/** Whether a part of a body is a number that was written as a float. */
+export function isFloat(part: unknown): part is WrittenFloat {
+  return typeof part === "symbol";
+}
+
+/** Reads JSON like {@linkcode readJson}, but with floats as they are written. */
+export function readWrittenJson(text: string): unknown {
+  if (!mayHaveFloats(text)) return readJson(text);
+  const value = json.parse(
+    text,
+    (name: string, part: unknown, at: { readonly source: string }) =>
+      typeof part === "number" && /[.eE]/.test(at.source)
+        ? Symbol(at.source)
+        : exactInteger(name, part, at),
+  );
+  return isFloat(value) ? Number(value.description) : value;
+}
+
+/** Fields and items that were written as floats, by their object or list. */
+const floats = new WeakMap<object, Set<string>>();
+
+/** Whether a field or item of an object was written as a float. */
+export function isWrittenFloat(owner: object, name: string | number): boolean {
+  return floats.get(owner)?.has(String(name)) === true;
+}
+
+/**
+ * Makes plain numbers of floats in a value, in place, and remembers which they
+ * were.
+ */
+export function takeFloats(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, part] of Object.entries(value)) {
+    if (!isFloat(part)) takeFloats(part);
+    else {
+      Reflect.set(value, name, Number(part.description));
+      floats.set(value, (floats.get(value) ?? new Set()).add(name));
+    }
+  }
+}
+
 function exactInteger(
   _: string,
   value: unknown,
@@ -49,7 +106,11 @@ export function writeJson(value: unknown): string {
 
 /** Part of a value for `JSON.stringify`, which refuses a `bigint`. */
 export function rawInteger(part: unknown): unknown {
-  return typeof part === "bigint" ? json.rawJSON(`${part}`) : part;
+  return typeof part === "bigint"
+    ? json.rawJSON(`${part}`)
+    : isFloat(part)
+    ? json.rawJSON(part.description)
+    : part;
 }
 
 /** Whether Go reads a number as an integer, which has 64 bits. */

@@ -99,6 +99,7 @@ export class ApiServer {
         watches: () => this.#instance?.context.watches.all() ?? [],
         authorized: (request) => withToken(request, this.#token),
         compact: () => this.#instance?.context.store.compact(),
+        retireConnections: () => this.#listener?.retireConnections(),
         dropConnections: () => this.#dropConnections(),
         setToken: (token) => {
           this.#token = token ?? secretToken();
@@ -172,6 +173,7 @@ export class ApiServer {
         tls: this.#options.tls === false
           ? undefined
           : this.#serverCertificate(),
+        http2: this.#options.http2 ?? !("Bun" in globalThis),
       });
       this.#port = this.#listener.port;
     }

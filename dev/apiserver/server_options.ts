@@ -33,6 +33,13 @@ export interface ApiServerOptions {
    * @default {true}
    */
   readonly tls?: boolean | undefined;
+  /**
+   * Whether to offer HTTP/2 over TLS, as kube-apiserver does; HTTP/1.1 is always
+   * served. On Bun the default is false: its HTTP/2 loses resets of streams.
+   *
+   * @default {true}
+   */
+  readonly http2?: boolean | undefined;
   /** Bearer token with all rights; random by default. */
   readonly token?: string | undefined;
   /**
@@ -239,6 +246,7 @@ const RULES: OptionRules<ApiServerOptions> = {
   port: "any?",
   host: "name?",
   tls: "boolean?",
+  http2: "boolean?",
   token: "name?",
   users: { type: "array?", options: TOKEN_RULES },
   authorization: ["none", "rbac", undefined],

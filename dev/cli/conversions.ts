@@ -52,6 +52,7 @@ export function sayConversions(
 export interface OperatorService {
   readonly namespace: string;
   readonly name: string;
+  readonly port?: number | undefined;
 }
 
 /** Path of the conversion on the webhook listener of an operator. */
@@ -75,23 +76,27 @@ export function serviceOf(
 /**
  * Writes into definitions where an API server calls the operator for conversions.
  *
+ * @param serviceOf Service in front of the operator that converts the objects.
+ * @param advice What to do if there is none.
  * @throws {UsageError} If a definition needs a service and there is none.
  */
 export function convertedBy(
-  service: OperatorService | undefined,
   definitions: readonly CrdManifest[],
+  serviceOf: (definition: CrdManifest) => OperatorService | undefined,
+  advice: string,
 ): readonly CrdManifest[] {
   return definitions.map((definition) => {
     const { metadata, spec } = definition;
     if (spec.conversion === undefined) return definition;
+    const service = serviceOf(definition);
     if (service === undefined) {
       throw new UsageError(
-        `Cannot print the definition of ${metadata.name}: the operator converts its versions: write --service NAMESPACE/NAME of the Service in front of it`,
+        `Cannot print the definition of ${metadata.name}: the operator converts its versions: ${advice}`,
       );
     }
     const { conversion } = spec;
     const clientConfig = {
-      service: { ...service, port: 443, path: CONVERT_PATH },
+      service: { ...service, port: service.port ?? 443, path: CONVERT_PATH },
     };
     const webhook = { ...conversion.webhook, clientConfig };
     return {

@@ -11,7 +11,7 @@ import type { Command } from "./command.ts";
 import { type DevAccount, missingRights, userOf } from "./dev_rights.ts";
 import { type DevRun, runDev, uncaughtErrors } from "./dev_run.ts";
 import { objectsOf } from "./dev_objects.ts";
-import { definitionsOf } from "./kinds_command.ts";
+import { definitionsOf } from "./definitions.ts";
 import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
 import { recordedRequests } from "./operator_manifests.ts";
 import { fileReplaced, losesReplacedFiles } from "./replaced_files.ts";

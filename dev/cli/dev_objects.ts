@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client, loadConfig, untyped } from "@coracle/operator/client";
 import { parseApiVersion } from "@coracle/operator/internal";
 import { type Terminal, UsageError } from "./command.ts";
-import { documentsOf } from "./kinds_command.ts";
+import { documentsOf } from "./definitions.ts";
 
 /** Object whose kind and name are known. */
 interface DevObject {

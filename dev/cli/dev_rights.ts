@@ -63,6 +63,7 @@ export async function grantRights(
       (await describeOperators(operators)).map((one) => resolved(client, one)),
     ),
     definitions: [],
+    policies: [],
     managed: await managedKinds(manages),
     recorded: recordedRequests(recorded),
   }).rbac;

@@ -162,7 +162,9 @@ async function runOperators(
           if (kind.conversion !== undefined) continue;
           await installCrd(client, kind, { logger });
         }
-        for (const { kind: { group, version, kind } } of operator.controllers) {
+        for (const { kind: one, isJob } of operator.controllers) {
+          if (isJob) continue;
+          const { group, version, kind } = one;
           const served = untyped({ group, version, kind });
           await client.resolve(served).catch((error) => {
             if (!ApiError.is(error) || !error.isNotFound) throw error;
@@ -281,8 +283,8 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
   const hasSample = apply.length === 0 &&
     !crd.some((path) => resolve(path) === resolve(sample)) &&
     await access(sample).then(() => true, () => false);
-  const kind = operator.controllers.map((controller) => controller.kind)
-    .find(isResolved);
+  const kind = operator.controllers.filter(({ isJob }) => !isJob)
+    .map((controller) => controller.kind).find(isResolved);
   const lines = [`export KUBECONFIG=${resolve(kubeconfig)}`];
   if (hasSample) lines.push(`kubectl apply -f ${relative("", sample)}`);
   if (kind !== undefined) {

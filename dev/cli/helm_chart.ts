@@ -19,6 +19,7 @@ import {
 } from "./operator_manifests.ts";
 import { EXTRA_RULES, HELPERS, NOTES } from "./helm_templates.ts";
 import { chartValues, imageParts, valuesSchema } from "./helm_values.ts";
+import { policyObjects } from "./policies.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
 
 /** Placeholders in manifests, which a template replaces with expressions. */
@@ -27,6 +28,12 @@ const NAMESPACE = "coracle-release-namespace";
 const ACCOUNT = "coracle-release-account";
 const IMAGE = "coracle-release-image";
 const POLICY = "coracle-release-policy";
+/** The namespace, also at the end of a longer name. */
+const NAMESPACES = new RegExp(`([-a-z0-9.]*\\.)?${NAMESPACE}`, "g");
+const namespaceExpression = (_: string, before = "") =>
+  before === ""
+    ? "{{ .Release.Namespace | quote }}"
+    : `"${before}{{ .Release.Namespace }}"`;
 const scalar = (value: string) => `coracle-scalar-${value}`;
 const block = (value: string) => `coracle-block-${value}`;
 /** Placeholder key, which a template replaces with all fields of a value. */
@@ -50,10 +57,8 @@ export function helmChart(
 ): readonly ManifestFile[] {
   const { name, operators } = input;
   const place = { name: NAME, namespace: NAMESPACE };
-  const { definitions, rbac, userRoles, webhooks } = operatorManifests({
-    ...input,
-    ...place,
-  });
+  const { definitions, policies, rbac, userRoles, webhooks } =
+    operatorManifests({ ...input, ...place });
   const [account, ...roles] = rbac;
   const bound = roles.map((role) => ({
     ...role,
@@ -119,6 +124,15 @@ export function helmChart(
       template(toYaml(object), name)
     ).join("---\n");
   }
+  if (policies.length > 0) {
+    files["policies.yaml"] = policies.map((one) =>
+      // An older server does not serve the kind.
+      render(
+        `.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/${one.policy.kind}"`,
+        ...policyObjects([one]),
+      )
+    ).join("");
+  }
   for (const definition of definitions) {
     files[`crds/${definition.metadata.name}.yaml`] = definitionTemplate(
       definition,
@@ -180,7 +194,7 @@ function template(yaml: string, chart: string): string {
         `${indent}{{- end }}`,
     )
     .replaceAll(/coracle-scalar-(\S+)/g, "{{ .Values.$1 }}")
-    .replaceAll(NAMESPACE, "{{ .Release.Namespace | quote }}")
+    .replaceAll(NAMESPACES, namespaceExpression)
     .replaceAll(
       new RegExp(`${NAME}((?:-[a-z]+)*)`, "g"),
       (_, suffix: string) =>
@@ -229,7 +243,9 @@ function definitionTemplate(
   toYaml: ToYaml,
 ): string {
   const { apiVersion, kind, spec } = definition;
-  const text = (value: unknown) => toYaml(value).replaceAll("{{", '{{ "{{" }}');
+  const text = (value: unknown) =>
+    toYaml(value).replaceAll("{{", '{{ "{{" }}')
+      .replaceAll(NAMESPACES, namespaceExpression);
   const annotations = {
     ...metadata.annotations,
     "helm.sh/resource-policy": POLICY,

@@ -5,6 +5,7 @@ import {
   type OperatorManifestInput,
   operatorManifests,
 } from "./operator_manifests.ts";
+import { policyObjects } from "./policies.ts";
 import {
   disruptionBudget,
   metricsService,
@@ -26,6 +27,9 @@ export function kustomization(
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
     "rbac.yaml": [...found.rbac, ...found.userRoles],
     ...found.webhooks.length > 0 && { "webhooks.yaml": found.webhooks },
+    ...found.policies.length > 0 && {
+      "policies.yaml": policyObjects(found.policies),
+    },
     "deployment.yaml": [found.deployment],
   };
   const components: Readonly<Record<string, readonly unknown[]>> = {

@@ -8,7 +8,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { isLoopback } from "./operator_deployment.ts";
-import { convertedBy, sayConversions } from "./conversions.ts";
+import { sayConversions } from "./conversions.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
   furtherAccess,
@@ -26,6 +26,12 @@ import {
   writeManifests,
   yamlWriter,
 } from "./manifest_output.ts";
+import {
+  EXPLAIN_FLAG,
+  policyObjects,
+  sayPolicies,
+  sayRules,
+} from "./policies.ts";
 import { listOf, textOf } from "./serving.ts";
 
 /** Flags for rights that cannot be derived from an operator. */
@@ -58,6 +64,7 @@ export const manifestsCommand: Command = {
     "name NAME": "name of the operator; by default that of the first file",
     "namespace NAME": "namespace of the operator; by default NAME-system",
     ...RIGHTS_FLAGS,
+    ...EXPLAIN_FLAG,
   },
   async run({ flags, operands, terminal }) {
     const name = textOf(flags, "name") ?? nameOf(operands[0] ?? "");
@@ -81,10 +88,8 @@ export const manifestsCommand: Command = {
       namespace,
       image,
       operators: described.flatMap(({ operators }) => operators),
-      definitions: convertedBy(
-        { namespace, name },
-        described.flatMap(({ definitions }) => definitions),
-      ),
+      definitions: described.flatMap(({ definitions }) => definitions),
+      policies: described.flatMap(({ policies }) => policies),
       managed: await managedKinds(listOf(flags, "manages")),
       recorded: recordedRequests(records),
     };
@@ -96,25 +101,32 @@ export const manifestsCommand: Command = {
       : `Seen in ${records}, and granted besides the rules of the operator:\n${
         recordText(further)
       }`;
+    const finish = () => {
+      sayPolicies(terminal, input.policies);
+      if (flags["explain"]) {
+        sayRules(terminal, described.flatMap(({ rules }) => rules));
+      }
+      return sayConversions(terminal, conversions);
+    };
     const text = assumptions(input).map((note) => `${note}\n`).join("") +
       seen;
     if (output === undefined) {
       const found = operatorManifests(input);
-      const { namespace, definitions, rbac, userRoles, webhooks, deployment } =
-        found;
+      const { namespace, definitions, policies, rbac, userRoles } = found;
       const refused = await printManifests(terminal, {
         objects: [
           namespace,
           ...definitions,
           ...rbac,
           ...userRoles,
-          ...webhooks,
-          deployment,
+          ...found.webhooks,
+          ...policyObjects(policies),
+          found.deployment,
         ],
         notes: text,
         definitions,
       });
-      return Math.max(refused, sayConversions(terminal, conversions));
+      return Math.max(refused, finish());
     }
     const toYaml = await yamlWriter();
     const files = output.format === "helm"
@@ -127,8 +139,9 @@ export const manifestsCommand: Command = {
         `Kept ${output.folder}/${path}, which you may have edited.\n`,
       );
     }
-    const refused = await sayRefusals(terminal, input.definitions);
-    return Math.max(refused, sayConversions(terminal, conversions));
+    const { definitions } = operatorManifests(input);
+    const refused = await sayRefusals(terminal, definitions);
+    return Math.max(refused, finish());
   },
 };
 

@@ -1,5 +1,5 @@
-import type { OpenApiSchema } from "@coracle/operator/core";
 import type { CrdManifest } from "@coracle/operator/crd";
+import { schemaChanges, schemaOf } from "./schema_changes.ts";
 
 /**
  * Warnings about fields that a definition requires and that objects written in
@@ -28,15 +28,11 @@ export function newlyRequired(
       : [{ version: before, which: `the earlier definition of` }]),
   ];
   return older.flatMap(({ version, which }) =>
-    Array.from(
-      requiredFields(
-        schemaOf(stored),
-        schemaOf(version),
-        "",
-      ),
-      (path) =>
-        `Objects of ${which} ${metadata.name} may lack ${path}, which ${stored.name} requires: give it a default, or make it optional.`,
-    )
+    [...schemaChanges(schemaOf(stored), schemaOf(version))]
+      .filter(({ isRequired }) => isRequired)
+      .map(({ path }) =>
+        `Objects of ${which} ${metadata.name} may lack ${path}, which ${stored.name} requires: give it a default, or make it optional.`
+      )
   );
 }
 
@@ -46,36 +42,4 @@ function isConverted({ spec }: CrdManifest): boolean {
     readonly conversion?: { readonly strategy?: string };
   };
   return conversion?.strategy === "Webhook";
-}
-
-function schemaOf(version: CrdManifest["spec"]["versions"][number]) {
-  return version.schema?.openAPIV3Schema ?? {};
-}
-
-/** Paths of the fields that a schema requires, and an older one does not. */
-function* requiredFields(
-  newer: OpenApiSchema,
-  older: OpenApiSchema,
-  path: string,
-): Generator<string> {
-  const { properties = {}, required = [] } = newer;
-  for (const [name, field] of Object.entries(properties)) {
-    const at = path === "" ? name : `${path}.${name}`;
-    const before = older.properties?.[name];
-    const isGiven = before !== undefined &&
-      (older.required?.includes(name) || before.default !== undefined);
-    const isNeeded = required.includes(name) && field.default === undefined;
-    if (isNeeded && !isGiven) yield at;
-    else if (before !== undefined) yield* requiredFields(field, before, at);
-  }
-  if (newer.items !== undefined && older.items !== undefined) {
-    yield* requiredFields(newer.items, older.items, `${path}[]`);
-  }
-  const [values, others] = [
-    newer.additionalProperties,
-    older.additionalProperties,
-  ];
-  if (typeof values === "object" && typeof others === "object") {
-    yield* requiredFields(values, others, `${path}.*`);
-  }
 }

@@ -2,6 +2,7 @@ import type { Kind, ResolvedKind } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
 import { isResolved } from "@coracle/operator/internal";
 import { hasStatus } from "../testing/operator_access.ts";
+import { plainPolicy } from "./policies.ts";
 
 /** Facts about an operator that tools need; plain data. */
 export type OperatorDescription = Pick<
@@ -16,7 +17,7 @@ export async function describeOperators(
   const builtIn = await builtInKinds();
   return operators.map(({ controllers, settings }) => ({
     controllers: controllers.map((one) => plainController(one, builtIn)),
-    settings: plainSettings(settings),
+    settings: plainSettings(settings, builtIn),
   }));
 }
 
@@ -26,21 +27,18 @@ function plainController(
   controller: Controller,
   builtIn: readonly ResolvedKind[],
 ): Controller {
-  const { name, kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
+    controller;
+  const { settings } = controller;
   const { install, namespaces, usesFinalizer } = settings;
-  const plainKind = (given: Kind): Kind => {
-    const { group, version, kind, plural, scope } = isResolved(given)
-      ? given
-      : builtIn.find((known) =>
-        known.kind === given.kind && known.group === given.group
-      ) ?? given;
-    return { group, version, kind, plural, scope };
-  };
+  const plain = (given: Kind) => plainKind(given, builtIn);
   return {
     name,
-    kind: plainKind(kind),
-    secondaryKinds: secondaryKinds.map(plainKind),
-    readOnlyKinds: readOnlyKinds.map(plainKind),
+    kind: plain(kind),
+    isJob,
+    stateKind: stateKind && { ...stateKind, kind: plain(stateKind.kind) },
+    secondaryKinds: secondaryKinds.map(plain),
+    readOnlyKinds: readOnlyKinds.map(plain),
     settings: {
       install,
       namespaces,
@@ -50,8 +48,19 @@ function plainController(
   };
 }
 
+/** Names of a kind, from those that are built in if it lacks some. */
+function plainKind(given: Kind, builtIn: readonly ResolvedKind[]): Kind {
+  const { group, version, kind, plural, scope } = isResolved(given)
+    ? given
+    : builtIn.find((known) =>
+      known.kind === given.kind && known.group === given.group
+    ) ?? given;
+  return { group, version, kind, plural, scope };
+}
+
 function plainSettings(
   settings: OperatorHandle["settings"],
+  builtIn: readonly ResolvedKind[],
 ): OperatorHandle["settings"] {
   const { namespaces, leaderElection, sharding, probes, shutdownGrace } =
     settings;
@@ -63,6 +72,10 @@ function plainSettings(
     leaderElection: lease(leaderElection),
     sharding: lease(sharding),
     shutdownGrace,
+    policies: settings.policies?.map(({ params, ...policy }) => ({
+      ...plainPolicy(policy),
+      params: params && plainKind(params, builtIn),
+    })),
     webhooks: webhooks && !("serve" in webhooks)
       ? {
         port: webhooks.port,

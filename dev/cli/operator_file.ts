@@ -1,14 +1,19 @@
 import { type Kind, silentLogger } from "@coracle/operator/client";
-import type { OperatorHandle } from "@coracle/operator/core";
+import type { AdmissionRule, OperatorHandle } from "@coracle/operator/core";
 import {
+  type AdmissionPolicy,
   type CrdManifest,
   crdManifest,
   type DefinedKind,
 } from "@coracle/operator/crd";
-import { isDefinedKind } from "@coracle/operator/internal";
+import {
+  definitionRules,
+  isDefinedKind,
+  policyRule,
+} from "@coracle/operator/internal";
 import { UsageError } from "./command.ts";
 import { type ConversionFindings, findConversion } from "./conversions.ts";
-import { type ExportedPolicy, isPolicy } from "./policies.ts";
+import { type ExportedPolicy, isPolicy, plainPolicy } from "./policies.ts";
 import { runAsMain } from "./main_process.ts";
 import {
   describeOperators,
@@ -28,8 +33,10 @@ export interface FileDescription {
   readonly operators: readonly OperatorDescription[];
   /** CustomResourceDefinitions of the file's exported or registered kinds. */
   readonly definitions: readonly CrdManifest[];
-  /** Admission policies that the file exports. */
+  /** Admission policies that the file exports, or its operators apply. */
   readonly policies: readonly ExportedPolicy[];
+  /** Where the rules of its kinds and policies are enforced. */
+  readonly rules: readonly AdmissionRule[];
   /** What the checks of their conversions have found. */
   readonly conversions: readonly ConversionFindings[];
   /** What the file has instead of an operator, for error messages. */
@@ -95,14 +102,40 @@ export async function describeModule(
     const manifest = crdManifest(kind);
     definitions.set(manifest.metadata.name, manifest);
   }
+  const rules = new Map<string, AdmissionRule>();
+  const policies = new Map<string, ExportedPolicy>();
+  const add = (rule: AdmissionRule) => rules.set(keyOf(rule), rule);
+  for (const operator of operators) {
+    operator.admission().forEach(add);
+    for (const one of operator.settings.policies ?? []) {
+      policies.set(nameOf(one), one);
+    }
+  }
+  for (const kind of kinds) {
+    definitionRules(kind).forEach(add);
+  }
+  for (const one of Object.values(exports)) {
+    if (!isPolicy(one) || policies.has(nameOf(one))) continue;
+    policies.set(nameOf(one), one);
+    add(policyRule(one as AdmissionPolicy));
+  }
   return {
     operators: await describeOperators(operators),
     definitions: [...definitions.values()],
-    policies: Object.values(exports).filter(isPolicy),
+    policies: [...policies.values()].map(plainPolicy),
+    rules: [...rules.values()],
     conversions: (await Promise.all(Array.from(kinds, findConversion)))
       .filter((found) => found !== undefined),
     received,
   };
+}
+
+function keyOf({ kind, rule }: AdmissionRule): string {
+  return `${kind} ${rule}`;
+}
+
+function nameOf({ policy }: ExportedPolicy): string {
+  return `${policy.kind} ${policy.metadata.name}`;
 }
 
 type Controller = OperatorHandle["controllers"][number];

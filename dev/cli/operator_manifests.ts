@@ -9,7 +9,7 @@ import {
   rbacManifests,
 } from "../testing/rbac.ts";
 import {
-  CONVERSION_ACCESS,
+  conversionAccess,
   operatorAccess,
 } from "../testing/operator_access.ts";
 import {
@@ -24,7 +24,9 @@ import {
 import { suggestion, UsageError } from "./command.ts";
 import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
 import { userRoles } from "./user_roles.ts";
-import { webhookManifests } from "./webhook_manifests.ts";
+import { conversionService, webhookManifests } from "./webhook_manifests.ts";
+import { convertedBy } from "./conversions.ts";
+import type { ExportedPolicy } from "./policies.ts";
 
 /** Built-in kinds of a list of names such as `ConfigMap`. */
 export async function managedKinds(
@@ -51,7 +53,9 @@ export interface OperatorManifestInput {
   readonly namespace: string;
   readonly image: string;
   readonly operators: readonly OperatorDescription[];
+  /** Definitions, without the place of their conversion. */
   readonly definitions: readonly CrdManifest[];
+  readonly policies: readonly ExportedPolicy[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
   /** Requests of a recorded run; undefined without a recording. */
@@ -62,6 +66,8 @@ export interface OperatorManifestInput {
 export interface OperatorManifests {
   readonly namespace: unknown;
   readonly definitions: readonly CrdManifest[];
+  /** Admission policies. */
+  readonly policies: readonly ExportedPolicy[];
   /** Service account, roles and bindings. */
   readonly rbac: readonly RbacManifest[];
   /**
@@ -78,8 +84,14 @@ export function operatorManifests(
   input: OperatorManifestInput,
 ): OperatorManifests {
   const { name, namespace, image, operators } = input;
-  const definitions = new Map(
-    input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
+  const definitions = convertedBy(
+    [
+      ...new Map(
+        input.definitions.map((manifest) => [manifest.metadata.name, manifest]),
+      ).values(),
+    ],
+    (definition) => conversionService(definition, { namespace, operators }),
+    "give the operator the option webhooks: { service: { name } }",
   );
   return {
     namespace: {
@@ -87,7 +99,12 @@ export function operatorManifests(
       kind: "Namespace",
       metadata: { name: namespace },
     },
-    definitions: [...definitions.values()],
+    definitions,
+    policies: [
+      ...new Map(
+        input.policies.map((one) => [one.policy.metadata.name, one]),
+      ).values(),
+    ],
     rbac: rbacManifests({
       name,
       namespace,
@@ -99,8 +116,8 @@ export function operatorManifests(
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
-    webhooks: webhookManifests({ name, namespace, operators }),
-    userRoles: userRoles([...definitions.values()], {
+    webhooks: webhookManifests({ name, namespace, operators, definitions }),
+    userRoles: userRoles(definitions, {
       name,
       labels: operatorLabels(name),
     }),
@@ -117,9 +134,9 @@ function declaredAccess(
   const access = operators.flatMap((operator) =>
     operatorAccess(operator, { namespace, managed, writesOthers })
   );
-  return definitions.some(({ spec }) => spec.conversion !== undefined)
-    ? [...access, CONVERSION_ACCESS]
-    : access;
+  const converted = definitions.filter(({ spec }) => spec.conversion)
+    .map(({ metadata }) => conversionAccess(metadata.name));
+  return [...access, ...converted];
 }
 
 /** Recorded requests that need more than the declared access, with what they need. */
@@ -133,6 +150,7 @@ export function furtherAccess(input: OperatorManifestInput): readonly {
   return recorded.flatMap((request, index) => {
     const access = needed[index];
     return access === undefined || isOwnLease(request, declared) ||
+        isOwnRegistration(request, declared) ||
         isCovered(access, declared)
       ? []
       : [{ request, access }];
@@ -151,6 +169,20 @@ function isOwnLease(
     access.some(({ kind, verbs }) =>
       sameKind(kind, Lease) && verbs.some((one) => one === verb)
     );
+}
+
+/**
+ * Whether a recorded request registers webhooks or policies of the operator, whose
+ * names are those of the deployment and not of the recording.
+ */
+function isOwnRegistration(
+  { verb, group, resource }: RecordedRequest,
+  access: readonly KindAccess[],
+): boolean {
+  return access.some(({ kind, names, verbs }) =>
+    names !== undefined && kind.group === group && group !== "" &&
+    kind.plural === resource && verbs.some((one) => one === verb)
+  );
 }
 
 /** Namespaces that any of the controllers watches. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { AdmissionRule } from "@coracle/operator/core";
 import type { AdmissionPolicy } from "@coracle/operator/crd";
 import type { Terminal } from "./command.ts";
 
@@ -34,6 +35,13 @@ export function policyObjects(
   return policies.flatMap(({ policy, binding }) => [policy, binding]);
 }
 
+/** A policy as plain data, which can be passed to another process. */
+export function plainPolicy(
+  { since, policy, binding }: ExportedPolicy,
+): ExportedPolicy {
+  return { since, policy, binding };
+}
+
 /** Says from which version of Kubernetes on the policies work. */
 export function sayPolicies(
   { say }: Terminal,
@@ -44,4 +52,20 @@ export function sayPolicies(
       `${policy.kind} ${policy.metadata.name} works from Kubernetes ${since} on.\n`,
     );
   }
+}
+
+/** Flag that says where each rule is enforced. */
+export const EXPLAIN_FLAG = {
+  explain: "say where each rule for objects is enforced, and why there",
+} as const;
+
+/** Says where each rule is enforced, and why there. */
+export function sayRules(
+  { say }: Terminal,
+  rules: readonly AdmissionRule[],
+): void {
+  const lines = rules.map(({ kind, rule, place, why }) =>
+    `${kind}, ${rule}\n  ${place}: ${why}\n`
+  );
+  say([...new Set(lines)].join("") || "There are no rules for objects.\n");
 }

@@ -1,3 +1,5 @@
+import type { CrdManifest } from "@coracle/operator/crd";
+import type { OperatorService } from "./conversions.ts";
 import { operatorLabels, webhookPorts } from "./operator_deployment.ts";
 import type { OperatorDescription } from "./operator_description.ts";
 import { disruptionBudget } from "./optional_manifests.ts";
@@ -8,6 +10,47 @@ const CONFIGURATIONS = [
   "ValidatingWebhookConfiguration",
 ];
 
+/** Service in front of the webhooks of an operator; undefined if it has none. */
+function serviceOf(
+  { settings: { webhooks } }: OperatorDescription,
+  namespace: string,
+): OperatorService | undefined {
+  if (webhooks === undefined || "serve" in webhooks) return undefined;
+  return webhooks.service && {
+    namespace: webhooks.service.namespace ?? namespace,
+    name: webhooks.service.name,
+    port: webhooks.service.port ?? 443,
+  };
+}
+
+/** Whether an operator converts the objects of a definition: those of its kinds. */
+function converts(
+  { controllers }: OperatorDescription,
+  { spec, metadata }: CrdManifest,
+): boolean {
+  return spec.conversion !== undefined &&
+    controllers.some(({ kind, secondaryKinds, readOnlyKinds }) =>
+      [kind, ...secondaryKinds, ...readOnlyKinds].some((one) =>
+        `${one.plural}.${one.group}` === metadata.name
+      )
+    );
+}
+
+/** Service of the operator that converts the objects of a definition. */
+export function conversionService(
+  definition: CrdManifest,
+  { namespace, operators }: {
+    readonly namespace: string;
+    readonly operators: readonly OperatorDescription[];
+  },
+): OperatorService | undefined {
+  const able = operators.find((operator) =>
+    converts(operator, definition) &&
+    serviceOf(operator, namespace) !== undefined
+  );
+  return able && serviceOf(able, namespace);
+}
+
 /**
  * Objects that the webhooks of operators need: a Service in front of the pods, and
  * the configurations. These are empty: the operator fills them in as soon as it can
@@ -15,33 +58,35 @@ const CONFIGURATIONS = [
  * manifests when the operator is uninstalled.
  */
 export function webhookManifests(
-  { name, namespace, operators }: {
+  { name, namespace, operators, definitions }: {
     readonly name: string;
     readonly namespace: string;
     readonly operators: readonly OperatorDescription[];
+    readonly definitions: readonly CrdManifest[];
   },
 ): readonly unknown[] {
   const labels = operatorLabels(name);
   const ports = webhookPorts(operators);
-  const objects = operators.flatMap(({ settings: { webhooks } }) => {
-    if (webhooks === undefined || "serve" in webhooks) return [];
-    const { service, port } = webhooks;
-    if (service === undefined) return [];
-    const place = service.namespace ?? namespace;
-    const configured = webhooks.name ?? `${service.name}.${place}`;
-    const target = ports.find(({ containerPort }) => containerPort === port);
+  const objects = operators.flatMap((operator) => {
+    const { webhooks } = operator.settings;
+    const service = serviceOf(operator, namespace);
+    if (webhooks === undefined || "serve" in webhooks || !service) return [];
+    const { name, namespace: place, port } = service;
+    const configured = webhooks.name ?? `${name}.${place}`;
+    const target = ports.find(({ containerPort }) =>
+      containerPort === webhooks.port
+    );
+    // A first start waits for its own conversion.
+    const isEarly = definitions.some((one) => converts(operator, one));
     return [
       {
         apiVersion: "v1",
         kind: "Service",
-        metadata: { name: service.name, namespace: place, labels },
+        metadata: { name, namespace: place, labels },
         spec: {
           selector: labels,
-          ports: [{
-            name: "https",
-            port: service.port ?? 443,
-            targetPort: target?.name,
-          }],
+          ports: [{ name: "https", port, targetPort: target?.name }],
+          ...isEarly && { publishNotReadyAddresses: true },
         },
       },
       ...CONFIGURATIONS.map((kind) => ({

@@ -149,7 +149,7 @@ function reason(error: unknown): string {
 
 function historyText(history: ObjectHistory): string {
   const { controller, object, known, attempt, exhausted } = history;
-  const { runningFor, aborted } = history;
+  const { runningFor, aborted, scheduled } = history;
   const notes = [
     ...(known ? [] : ["deleted"]),
     ...(runningFor === undefined ? [] : [`running for ${seconds(runningFor)}`]),
@@ -161,6 +161,7 @@ function historyText(history: ObjectHistory): string {
       : attempt > 0
       ? [`retry ${attempt}`]
       : []),
+    ...(scheduled === undefined ? [] : [`scheduled at ${scheduled}`]),
   ];
   const head = `${controller} ${object}${
     notes.length > 0 ? ` (${notes.join(", ")})` : ""

@@ -35,10 +35,9 @@ export interface AccessOptions {
 }
 
 /** Access of an operator that writes into definitions how they are converted. */
-export const CONVERSION_ACCESS: KindAccess = {
-  kind: CRD_KIND,
-  verbs: ["get", "patch"],
-};
+export function conversionAccess(name: string): KindAccess {
+  return { kind: CRD_KIND, verbs: ["get", "patch"], names: [name] };
+}
 
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
@@ -58,24 +57,62 @@ export function operatorAccess(
   const { controllers, settings } = operator;
   const placesOf = (namespaces: OperatorHandle["settings"]["namespaces"]) =>
     namespaces === "current" ? [namespace] : namespaces;
-  const access: KindAccess[] = controllers.flatMap((controller) => {
+  const access: KindAccess[] = [];
+  const ofControllers = controllers.flatMap((controller) => {
     // A cluster-scoped object may have secondaries in any namespace.
-    const namespaces = controller.kind.scope === "Cluster"
+    const namespaces = controller.kind.scope === "Cluster" && !controller.isJob
       ? "all"
       : placesOf(controller.settings.namespaces ?? settings.namespaces);
+    const { stateKind: state } = controller;
+    if (state !== undefined) {
+      access.push({
+        kind: state.kind,
+        verbs: ["get", "create", "patch"],
+        namespaces: [state.namespace ?? namespace],
+      });
+    }
     return controllerAccess(controller, options)
       .map((one) => ({ namespaces, ...one }));
   });
+  access.push(...ofControllers);
   for (const use of ["leaderElection", "sharding"] as const) {
     const lease = settings[use];
     if (lease === undefined) continue;
     const namespaces = [lease.namespace ?? namespace];
     access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
-  return [...access, ...webhookAccess(settings, namespace)];
+  return [
+    ...access,
+    ...webhookAccess(settings, namespace),
+    ...policyAccess(settings),
+  ];
 }
 
 const ADMISSION_GROUP = "admissionregistration.k8s.io";
+
+/** Verbs to apply objects and to delete them. */
+const APPLY: readonly AccessVerb[] = ["get", "create", "patch", "delete"];
+
+/** Access to apply the policies of an operator with their bindings. */
+function policyAccess(
+  { policies = [] }: OperatorHandle["settings"],
+): readonly KindAccess[] {
+  const access: KindAccess[] = policies.flatMap(({ policy, binding }) =>
+    [policy, binding].map(({ kind = "", metadata }) => ({
+      kind: {
+        ...builtIn(kind, "Cluster", ADMISSION_GROUP),
+        plural: `${kind.toLowerCase()}s`.replace(/ys$/, "ies"),
+      },
+      verbs: APPLY,
+      names: [metadata.name],
+    }))
+  );
+  // The API server lets only those write a policy who may read its parameters.
+  for (const { params } of policies) {
+    if (params !== undefined) access.push({ kind: params, verbs: ["get"] });
+  }
+  return access;
+}
 
 /** Access to register the webhooks of an operator, and to keep their certificates. */
 function webhookAccess(
@@ -83,19 +120,26 @@ function webhookAccess(
   namespace: string,
 ): readonly KindAccess[] {
   if (webhooks === undefined) return [];
+  const { service, name } = "serve" in webhooks
+    ? { service: undefined, name: undefined }
+    : webhooks;
+  const place = service?.namespace ?? namespace;
+  const known = name ?? (service && `${service.name}.${place}`);
+  const names = known === undefined ? undefined : [known];
   const access: KindAccess[] = [
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
   ].map((name) => ({
     kind: builtIn(name, "Cluster", ADMISSION_GROUP),
-    verbs: ["get", "create", "patch", "delete"],
+    verbs: APPLY,
+    names,
   }));
   if ("serve" in webhooks || webhooks.certificates !== "self") return access;
-  const namespaces = [webhooks.service?.namespace ?? namespace];
   access.push({
     kind: builtIn("Secret", "Namespaced"),
     verbs: ["get", "create", "update", "delete"],
-    namespaces,
+    namespaces: [place],
+    names,
   });
   return access;
 }
@@ -109,22 +153,25 @@ function controllerAccess(
   controller: OperatorHandle["controllers"][number],
   { managed = [], writesOthers = false }: AccessOptions,
 ): readonly KindAccess[] {
-  const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
+  const { kind, isJob = false, secondaryKinds, readOnlyKinds, settings } =
+    controller;
   const written = [...secondaryKinds, ...managed];
-  const isOwn = !isBuiltIn(kind);
+  const isOwn = !isJob && !isBuiltIn(kind);
   const change = isOwn ? CHANGE : settings.usesFinalizer ? PATCH : [];
-  const access: KindAccess[] = [{ kind, verbs: [...WATCH, ...change] }];
+  const access: KindAccess[] = isJob
+    ? []
+    : [{ kind, verbs: [...WATCH, ...change] }];
   if (isOwn && (settings.hasStatus ?? hasStatus(kind))) {
     access.push({ kind, subresource: "status", verbs: ["get", ...CHANGE] });
   }
   // Owner references that block deletion need this right on the owner.
-  if (written.length > 0 || writesOthers) {
+  if (!isJob && (written.length > 0 || writesOthers)) {
     access.push({ kind, subresource: "finalizers", verbs: ["update"] });
   }
   if (settings.install) {
     access.push({ kind: CRD_KIND, verbs: [...WATCH, "create", "patch"] });
   } else if (isDefinedKind(kind) && kind.conversion !== undefined) {
-    access.push(CONVERSION_ACCESS);
+    access.push(conversionAccess(`${kind.plural}.${kind.group}`));
   }
   access.push(
     ...written.map((kind) => ({ kind, verbs: MANAGE })),

@@ -23,6 +23,8 @@ export interface RbacOptions {
     readonly subresource?: string | undefined;
     /** Namespaces of the access. Defaults to all namespaces. */
     readonly namespaces?: "all" | readonly string[] | undefined;
+    /** Names of the objects. Defaults to all. Does not apply to `create`. */
+    readonly names?: readonly string[] | undefined;
   }[];
 }
 
@@ -65,7 +67,7 @@ export function policyRules(
   access: readonly KindAccess[],
 ): readonly PolicyRule[] {
   const verbsOf = new Map<string, Set<AccessVerb>>();
-  for (const { kind, verbs, subresource } of access) {
+  for (const { kind, verbs, subresource, names } of access) {
     if (kind.plural === undefined) {
       throw new TypeError(
         `Cannot create rules: the plural name must be known: received ${
@@ -76,36 +78,48 @@ export function policyRules(
     const resource = subresource === undefined
       ? kind.plural
       : `${kind.plural}/${subresource}`;
-    const place = `${kind.group} ${resource}`;
-    const all = verbsOf.get(place) ?? new Set();
-    for (const verb of verbs) all.add(verb);
-    if (all.size > 0) verbsOf.set(place, all);
+    for (const verb of verbs) {
+      // The name of an object that is created is not known to the authorizer.
+      const named = verb === "create" ? [] : names ?? [];
+      const place = `${kind.group} ${resource} ${named.join()}`;
+      verbsOf.set(place, (verbsOf.get(place) ?? new Set()).add(verb));
+    }
   }
-  const rules = new Map<string, { group: string; resources: string[] }>();
+  const rules = new Map<string, {
+    readonly group: string;
+    readonly resources: string[];
+    readonly names: string;
+    readonly verbs: readonly AccessVerb[];
+  }>();
   const places = [...verbsOf].sort(([a], [b]) => a < b ? -1 : 1);
   for (const [place, verbs] of places) {
-    const [group = "", resource = ""] = place.split(" ");
-    const ordered = ORDER.filter((verb) => verbs.has(verb)).join();
-    const rule = rules.get(`${group} ${ordered}`) ?? { group, resources: [] };
+    const [group = "", resource = "", names = ""] = place.split(" ");
+    const ordered = ORDER.filter((verb) => verbs.has(verb));
+    const key = `${group} ${ordered.join()} ${names}`;
+    const rule = rules.get(key) ??
+      { group, resources: [], names, verbs: ordered };
     rule.resources.push(resource);
-    rules.set(`${group} ${ordered}`, rule);
+    rules.set(key, rule);
   }
-  return [...rules].map(([key, { group, resources }]) => ({
+  return [...rules.values()].map(({ group, resources, names, verbs }) => ({
     apiGroups: [group],
     resources,
-    verbs: key.slice(group.length + 1).split(","),
+    ...names !== "" && { resourceNames: names.split(",") },
+    verbs: [...verbs],
   }));
 }
 
 /** Whether each verb of an access is part of another access, in its namespaces. */
 export function isCovered(
-  { kind, subresource, verbs, namespaces = "all" }: KindAccess,
+  { kind, subresource, verbs, namespaces = "all", names }: KindAccess,
   access: readonly KindAccess[],
 ): boolean {
   const same = access.filter((other) => {
     const { kind: { group, plural, scope }, namespaces: places = "all" } =
       other;
-    return group === kind.group && plural === kind.plural &&
+    const isNamed = other.names === undefined ||
+      names?.every((name) => other.names?.includes(name)) === true;
+    return isNamed && group === kind.group && plural === kind.plural &&
       other.subresource === subresource &&
       (scope === "Cluster" || places === "all" ||
         (namespaces !== "all" &&

@@ -163,6 +163,18 @@ test("coracle crd refuses conversions without a Service, or that break", async (
   );
 });
 
+test("coracle crd explains where each rule is enforced", async () => {
+  const { said } = await crd("--explain", "policies.ts", "costly.ts");
+  assert.match(
+    said,
+    /^v1 ConfigMap, ValidatingAdmissionPolicy own\.test\.coracle\.dev\n {2}policy: the definition of its kind is not the operator's; from Kubernetes 1\.30 on\n/m,
+  );
+  assert.match(
+    said,
+    /^test\.coracle\.dev\/v1 Crowd, spec\S*: .*\n {2}CEL rule: it compares values/m,
+  );
+});
+
 test("coracle crd prints policies, and since when they work", async () => {
   const { code, out, said } = await crd("policies.ts");
   assert.equal(code, 0);

@@ -35,6 +35,7 @@ function inputOf(
       settings: { namespaces: "all", ...one } as Settings,
     })),
     definitions: [],
+    policies: [],
     managed: [],
     recorded: [
       { verb: "list", group: "", resource: "nodes" },

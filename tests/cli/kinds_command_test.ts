@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { documentsOf, kindsCommand } from "../../dev/cli/kinds_command.ts";
+import { documentsOf, PUBLISHED } from "../../dev/cli/definitions.ts";
+import { kindsCommand } from "../../dev/cli/kinds_command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
+import { CustomResourceDefinition } from "../../core/kinds/mod.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
@@ -195,7 +200,7 @@ test("coracle kinds explains files that it cannot read", async () => {
   const folder = temporaryFolder();
   for (
     const [text, message] of [
-      [undefined, /it must be a readable file: ENOENT/],
+      [undefined, /it must be a readable file or URL: ENOENT/],
       ["a: [", /it must be YAML: received /],
       ["a: 1\na: 2", /it must be YAML, with --- between documents: received /],
       [
@@ -246,4 +251,79 @@ test("documentsOf gives the items of lists, and nothing for empty documents", as
     "B",
     "C",
   ]);
+});
+
+test("coracle kinds reads a URL, and names what is wrong with it", async () => {
+  const server = createServer((request, response) => {
+    if (request.url === "/crds.yaml") response.end(readFileSync(DEFINITIONS));
+    else response.writeHead(404).end();
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    const [read, file] = await Promise.all([
+      kinds(`${url}/crds.yaml`),
+      kinds(DEFINITIONS),
+    ]);
+    assert.equal(read.code, 0, read.said);
+    assert.equal(read.out, file.out);
+    const { code, said } = await kinds(`${url}/none`);
+    assert.equal(code, 2);
+    assert(
+      said.includes(
+        `Cannot read ${url}/none: the server must have it: received 404 Not Found`,
+      ),
+      said,
+    );
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+test("coracle kinds knows where projects publish, and refuses other names", async () => {
+  for (const url of Object.values(PUBLISHED)) {
+    assert.match(url, /^https:.+yaml$/);
+  }
+  const { code, said } = await kinds("cert-manger");
+  assert.equal(code, 2);
+  assert.match(
+    said,
+    /^Cannot read cert-manger: it must be a readable file or URL/,
+  );
+});
+
+test("coracle kinds takes definitions of a cluster by name and group", async () => {
+  const server = await ApiServer.start({ seed: 1 });
+  try {
+    await server.client.create(CustomResourceDefinition, {
+      metadata: { name: "boats.example.com" },
+      spec: {
+        group: "example.com",
+        scope: "Namespaced",
+        names: { kind: "Boat", plural: "boats" },
+        versions: [{
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object" } },
+        }],
+      },
+    });
+    const kubeconfig = writeText(temporaryFolder(), "k", server.kubeconfig);
+    const of = (name: string) => kinds("--kubeconfig", kubeconfig, name);
+    const group = await of("example.com");
+    assert.equal(group.code, 0, group.said);
+    assert.match(group.out, /^export (interface|type) Boat\b/m);
+    const one = await of("boats.example.com");
+    assert.equal(one.out, group.out);
+    const none = await of("boats");
+    assert.equal(none.code, 2);
+    assert.match(none.said, /its group: received boats$/m);
+  } finally {
+    await server.stop();
+  }
 });

@@ -60,9 +60,11 @@ function isForUsers({ kind, metadata }: Manifest): boolean {
 function rulesOf(found: readonly Manifest[]): readonly string[] {
   const own = found.filter((one) => !isForUsers(one));
   return own.flatMap(({ kind, metadata, rules = [] }) =>
-    rules.flatMap(({ resources = [], verbs }) =>
+    rules.flatMap(({ resources = [], resourceNames = [], verbs }) =>
       resources.map((resource) =>
-        `${[kind, metadata.namespace].join(" ").trim()}: ${resource} ${verbs}`
+        `${[kind, metadata.namespace].join(" ").trim()}: ${
+          [resource, ...resourceNames].join(" ")
+        } ${verbs}`
       )
     )
   );
@@ -78,6 +80,7 @@ function boats(options: string, register: string): string {
     "boats.mjs",
     `
 import { defineKind, Operator, untyped, watch } from "${url("mod.ts")}";
+import { validatingPolicy } from "${url("core/crd/mod.ts")}";
 import { ConfigMap, Namespace, RoleBinding } from "${url("core/kinds/mod.ts")}";
 import { z } from "${url("node_modules/zod/index.js")}";
 const names = { group: "test.coracle.dev", version: "v1", spec: z.object({}) };
@@ -821,8 +824,108 @@ test("coracle manifests makes webhooks reachable, and grants what registers them
   }
   assert(named("PodDisruptionBudget") !== undefined);
   assert.deepEqual(rulesOf(found), [
-    "ClusterRole: mutatingwebhookconfigurations get,create,patch,delete",
-    "ClusterRole: validatingwebhookconfigurations get,create,patch,delete",
-    "Role shop: secrets get,create,update,delete",
+    "ClusterRole: mutatingwebhookconfigurations create",
+    "ClusterRole: validatingwebhookconfigurations create",
+    "ClusterRole: mutatingwebhookconfigurations boats-admission.shop get,patch,delete",
+    "ClusterRole: validatingwebhookconfigurations boats-admission.shop get,patch,delete",
+    "Role shop: secrets create",
+    "Role shop: secrets boats-admission.shop get,update,delete",
   ]);
+});
+
+const POLICY = `operator.admit(validatingPolicy(Namespace, {
+  name: "teams.test.coracle.dev",
+  params: { kind: ConfigMap, name: "teams", namespace: "shop" },
+  validations: [{ expression: "object.metadata.name in params.data" }],
+}));`;
+
+test("coracle manifests prints policies, and grants what applies them", async () => {
+  const file = boats("", POLICY);
+  const { code, found, said } = await manifests(
+    file,
+    "--namespace=shop",
+    "--explain",
+  );
+  assert.equal(code, 0);
+  assert.deepEqual(
+    found.filter(({ kind }) => kind.includes("Policy"))
+      .map(({ kind, metadata }) => `${kind} ${metadata.name}`),
+    [
+      "ValidatingAdmissionPolicy teams.test.coracle.dev",
+      "ValidatingAdmissionPolicyBinding teams.test.coracle.dev",
+    ],
+  );
+  assert(!found.some(({ kind }) => kind.includes("Webhook")));
+  assert.deepEqual(rulesOf(found), [
+    "ClusterRole: configmaps get",
+    "ClusterRole: validatingadmissionpolicies create",
+    "ClusterRole: validatingadmissionpolicybindings create",
+    "ClusterRole: validatingadmissionpolicies teams.test.coracle.dev get,patch,delete",
+    "ClusterRole: validatingadmissionpolicybindings teams.test.coracle.dev get,patch,delete",
+  ]);
+  assert.match(
+    said,
+    /teams\.test\.coracle\.dev works from Kubernetes 1\.30 on/,
+  );
+  assert.match(
+    said,
+    /^v1 Namespace, ValidatingAdmissionPolicy teams\.test\.coracle\.dev\n {2}policy: /m,
+  );
+});
+
+const VERSIONS = `const Hull = defineKind({
+  ...names, kind: "Hull", versions: [{
+    name: "v1beta1", spec: z.object({}), up: () => ({ spec: {} }), down: () => ({ spec: {} }),
+  }],
+});
+operator.register(Hull, { reconcile });
+${POLICY}`;
+
+test("coracle manifests has definitions converted by the operator's own Service", async () => {
+  const fleet = () =>
+    boats(`{ webhooks: { service: { name: "hulls", port: 8443 } } }`, VERSIONS);
+  const { found } = await manifests(fleet(), "--namespace=shop");
+  const conversionOf = (one: Manifest | undefined) =>
+    (one?.spec?.["conversion"] as {
+      webhook: { clientConfig: { service: object } };
+    }).webhook.clientConfig.service;
+  const kind = "CustomResourceDefinition";
+  assert.deepEqual(conversionOf(found.find((one) => one.kind === kind)), {
+    namespace: "shop",
+    name: "hulls",
+    port: 8443,
+    path: "/convert",
+  });
+  const service = found.find((one) => one.kind === "Service");
+  // A first start waits for its own conversion.
+  assert.equal(service?.spec?.["publishNotReadyAddresses"], true);
+  assert(
+    rulesOf(found).includes(
+      "ClusterRole: customresourcedefinitions hulls.test.coracle.dev get,patch",
+    ),
+  );
+  const chart = temporaryFolder();
+  const helm = await manifests(
+    fleet(),
+    "--format=helm",
+    `--output=${chart}`,
+  );
+  assert.equal(helm.code, 0, helm.said);
+  const template = (name: string) =>
+    readFileSync(join(chart, "templates", name), "utf8");
+  assert.match(
+    template("crds/hulls.test.coracle.dev.yaml"),
+    /namespace: \{\{ \.Release\.Namespace \| quote \}\}/,
+  );
+  assert.match(
+    template("webhooks.yaml"),
+    /name: "hulls\.\{\{ \.Release\.Namespace \}\}"\n/,
+  );
+  assert.match(
+    template("policies.yaml"),
+    /^\{\{- if \.Capabilities\.APIVersions\.Has "admissionregistration\.k8s\.io\/v1\/ValidatingAdmissionPolicy" \}\}\n---\n/m,
+  );
+  const bare = await manifests(boats("", VERSIONS));
+  assert.equal(bare.code, 2);
+  assert.match(bare.said, /give the operator the option webhooks: \{ service/);
 });

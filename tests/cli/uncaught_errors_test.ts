@@ -50,7 +50,7 @@ test("coracle dev fails by the first error that nobody handled, until its end", 
     report(new Error(event));
     report(new Error("a later one"));
     uncaught.remove();
-    const failed = inTime("it fails", uncaught.promise, 5_000);
+    const failed = inTime("it fails", uncaught.promise);
     await assert.rejects(failed, { message: event });
     assert.deepEqual(counts(), before);
   }

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { UsageError } from "../../dev/cli/command.ts";
 import { linkFileOf } from "../../dev/cli/serving.ts";
 import { askProbes, probesUrl, whyCommand } from "../../dev/cli/why_command.ts";
-import type { ObjectHistory } from "../../core/controller/controller.ts";
+import type { ObjectHistory } from "../../core/controller/object_history.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 

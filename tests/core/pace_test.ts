@@ -46,7 +46,7 @@ async function entered(
   signal: AbortSignal = never,
 ): Promise<void> {
   const turn = Promise.resolve(limit.enter(signal));
-  await inTime("a task has entered", turn, 5_000);
+  await inTime("a task has entered", turn);
 }
 
 test("ConcurrencyLimit admits up to its limit, and the others in order", async () => {

@@ -14,7 +14,7 @@ const TEMPLATES = globSync(
 test("actionlint finds no fault in workflows, ours and those of new projects", async (t) => {
   const actionlint = await goTool("actionlint");
   if (actionlint === undefined) return t.skip(NO_GO);
-  assert.equal(OURS.length, 2);
+  assert.equal(OURS.length, 4);
   assert.equal(TEMPLATES.length, 3);
   const { code, stdout } = await runCommand([
     actionlint,
@@ -30,7 +30,10 @@ test("Our workflows pin actions by commit and keep no credentials", () => {
     const text = readFileSync(join(PROJECT, file), "utf8");
     for (const [, action = ""] of text.matchAll(/uses: (.*)/g)) {
       if (action.startsWith("./")) continue;
-      assert.match(action, /^actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+      assert.match(
+        action,
+        /^(actions|github|ossf)\/[-\w/]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/,
+      );
     }
     assert.match(text, /^permissions:\n {2}contents: read$/m);
     const checkouts = text.match(/actions\/checkout@/g)?.length;

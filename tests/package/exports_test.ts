@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { publint } from "publint";
 import { VERSION } from "../../dev/cli/version.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import {
@@ -59,6 +60,24 @@ test("package.json and deno.json export the same entry points", () => {
         default: `${built}.js`,
       });
     }
+  }
+});
+
+test("Tools can import package.json, which has the version", () => {
+  for (const { folder } of PACKAGES) {
+    const { exports } = JSON.parse(projectText(join(folder, "package.json")));
+    assert.equal(exports["./package.json"], "./package.json");
+  }
+});
+
+test("publint finds no fault in the packages", async () => {
+  for (const { folder } of PACKAGES) {
+    const { messages } = await publint({
+      pkgDir: join(PROJECT, folder),
+      pack: "npm",
+      strict: true,
+    });
+    assert.deepEqual(messages, [], folder);
   }
 });
 

@@ -52,9 +52,13 @@ export function projectText(path: string): string {
   return readFileSync(join(PROJECT, path), "utf8");
 }
 
-/** package.json of a package. */
+/** package.json of a package; its exports are the entry points, without itself. */
 export function packageJson(folder = "."): PackageJson {
-  return JSON.parse(projectText(join(folder, "package.json")));
+  const { exports, ...others } = JSON.parse(
+    projectText(join(folder, "package.json")),
+  );
+  const { "./package.json": _itself, ...entryPoints } = exports;
+  return { exports: entryPoints, ...others };
 }
 
 /** deno.json of a package. */

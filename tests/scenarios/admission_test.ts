@@ -115,10 +115,9 @@ test(
       };
       operator.admit(Nightly, { validate }, {
         failurePolicy: "Fail",
-        matchConditions: [{
-          name: "wanted",
-          expression: "object.metadata.name.startsWith('strict')",
-        }],
+        matchConditions: {
+          wanted: "object.metadata.name.startsWith('strict')",
+        },
       });
       operator.admit(Nightly, { validate }, { failurePolicy: "Ignore" });
       return operator;

@@ -3,7 +3,7 @@ import { untyped } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { byFunction } from "../../core/controller/watch/mappers.ts";
 import {

@@ -3,7 +3,7 @@ import { limitedClient } from "../support/limited_client.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Lease, Namespace } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";

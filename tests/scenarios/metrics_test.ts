@@ -41,11 +41,12 @@ scenario(
         ([, name = "", help = ""]) => [name, help],
       ),
     );
-    // The client of this case counts nothing: it is not the operator's own. And it
-    // admits nothing, and has no snapshots.
+    // The client of this case counts nothing: it is not the operator's own. It has
+    // no jobs and no snapshots, and admits nothing.
     const ofOthers = [
       "coracle_admission_requests_total",
       "coracle_admission_duration_seconds",
+      "coracle_webhook_refusals_total",
       "coracle_webhooks_registered",
       "coracle_webhook_certificate_expiration_timestamp_seconds",
       "coracle_snapshot_restored_objects",
@@ -55,6 +56,8 @@ scenario(
       "coracle_snapshot_errors_total",
       "coracle_client_requests_total",
       "coracle_client_request_duration_seconds",
+      "coracle_job_last_success_timestamp_seconds",
+      "coracle_job_next_run_timestamp_seconds",
     ];
     const known = new Set([...told.keys(), ...ofOthers]);
     const shown = namesIn(await projectText("examples/grafana_dashboard.json"));

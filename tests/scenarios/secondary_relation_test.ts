@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { keyOf } from "../../core/api/object_key.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { KEY } from "../support/gadget_runs.ts";

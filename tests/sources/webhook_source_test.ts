@@ -419,8 +419,8 @@ test("webhookSource does not wait for an unfinished request when it stops", asyn
   socket.on("error", () => {});
   try {
     socket.write("POST / HTTP/1.1\r\nhost: hook\r\ncontent-length: 0\r\n\r\n");
-    await inTime("the request arrives", asked.promise, 10_000);
-    await inTime("the source has stopped", source.stop(), 10_000);
+    await inTime("the request arrives", asked.promise);
+    await inTime("the source has stopped", source.stop());
   } finally {
     socket.destroy();
   }

@@ -1,6 +1,6 @@
 import type { ApplyObject } from "../../core/api/object.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import type { ControllerHandle } from "../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import type { Workflow } from "../../workflows/graph/workflow.ts";
 import { Gadget, type OperatorFixture } from "./operator_fixture.ts";

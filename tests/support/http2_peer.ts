@@ -58,8 +58,10 @@ const counters: Http2Counters = {
   flowBytes: 0,
 };
 const CHUNK = Buffer.alloc(16 << 10, "x");
-const sockets = new Set<Socket>();
-const sessions = new Set<ServerHttp2Session>();
+/** Open sockets by the port of their client. */
+const sockets = new Map<number | undefined, Socket>();
+/** Open sessions, each with the port of its client. */
+const sessions = new Map<ServerHttp2Session, number | undefined>();
 const watches = new Set<Http2ServerResponse>();
 
 const ANSWERS: Readonly<
@@ -74,7 +76,9 @@ const ANSWERS: Readonly<
       method: request.method,
       headers: request.headers,
       session: request.stream?.session
-        ? [...sessions].indexOf(request.stream.session as ServerHttp2Session)
+        ? [...sessions.keys()].indexOf(
+          request.stream.session as ServerHttp2Session,
+        )
         : -1,
     }));
   },
@@ -131,10 +135,32 @@ const ANSWERS: Readonly<
 
 /** Sessions that take commands. */
 function open(): ServerHttp2Session[] {
-  return [...sessions].filter(({ destroyed }) => !destroyed);
+  return [...sessions.keys()].filter(({ destroyed }) => !destroyed);
 }
 
+/** Times of pings that sessions have not answered. */
+const pings = new WeakMap<ServerHttp2Session, number>();
+/** Time after which a session without an answer is taken for closed, in ms. */
+const ANSWER_LIMIT_MS = 1_000;
+
 const COMMANDS: Readonly<Record<string, () => void>> = {
+  /**
+   * Closes sessions whose client has gone: Node's server does not notice a
+   * connection that was reset while it waited for the end of a write.
+   */
+  "/sweep"() {
+    for (const session of open()) {
+      const sent = pings.get(session);
+      if (sent === undefined) {
+        pings.set(session, performance.now());
+        session.ping(() => pings.delete(session));
+      } else if (performance.now() - sent > ANSWER_LIMIT_MS) {
+        session.destroy();
+        // Node would wait for the end of the write.
+        sockets.get(sessions.get(session))?.destroy();
+      }
+    }
+  },
   /** As Go's server: no more streams; those that run go on. */
   "/goaway"() {
     for (const session of open()) session.goaway(0, 2 ** 31 - 1);
@@ -147,7 +173,7 @@ const COMMANDS: Readonly<Record<string, () => void>> = {
     for (const session of open()) session.goaway(11);
   },
   "/cut"() {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of sockets.values()) socket.destroy();
   },
   "/event"() {
     for (const watch of watches) watch.write("event\n");
@@ -189,16 +215,17 @@ async function main(maxStreams: number | undefined): Promise<void> {
   });
   server.on("session", (session) => {
     counters.sessions++;
-    sessions.add(session);
+    sessions.set(session, session.socket.remotePort);
     session.on("error", () => {});
     session.on("close", () => sessions.delete(session));
   });
   server.on("connection", (socket: Socket) => {
     counters.connections++;
-    sockets.add(socket);
+    const { remotePort } = socket;
+    sockets.set(remotePort, socket);
     socket.on("close", () => {
       counters.connections--;
-      sockets.delete(socket);
+      sockets.delete(remotePort);
     });
   });
   server.on("tlsClientError", () => {});

@@ -2,9 +2,13 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { Kubectl, NO_KUBECTL } from "./kubectl.ts";
-import { startScenarioCluster } from "./scenario_cluster.ts";
+import {
+  ON_REAL_CLUSTER,
+  type ScenarioCluster,
+  startScenarioCluster,
+} from "./scenario_cluster.ts";
 
 /** Options of {@linkcode kubectlTest}. */
 export interface KubectlTestOptions {
@@ -12,10 +16,26 @@ export interface KubectlTestOptions {
   readonly simulate?: boolean | undefined;
 }
 
+/** Clusters of all tests, without and with simulation, and what kubectl knows. */
+const clusters = new Map<boolean, Promise<ScenarioCluster | undefined>>();
+const cache = mkdtemp(join(tmpdir(), "coracle-kubectl-"));
+
+function clusterOf(simulate: boolean): Promise<ScenarioCluster | undefined> {
+  const known = clusters.get(simulate);
+  const cluster = known ?? startScenarioCluster({ simulate });
+  clusters.set(simulate, cluster);
+  return cluster;
+}
+
+after(async () => {
+  for (const cluster of clusters.values()) await (await cluster)?.stop();
+  await rm(await cache, { recursive: true, force: true });
+});
+
 /**
- * Defines a test of kubectl against the embedded API server over TLS on a
- * loopback port, or against the real cluster of the run. Each test has its own
- * namespace.
+ * Defines a test of kubectl against an embedded API server over TLS on a
+ * loopback port, or against the real cluster of the run, that it shares with
+ * others. Each test has its own namespace.
  */
 export function kubectlTest(
   title: string,
@@ -24,21 +44,18 @@ export function kubectlTest(
 ): void {
   const { simulate = false } = options;
   test(title, { skip: NO_KUBECTL }, async (context) => {
-    const cluster = await startScenarioCluster({ simulate });
+    const cluster = await clusterOf(simulate);
     if (cluster === undefined) return context.skip("no pods run there");
     const namespace = `kubectl-${randomBytes(4).toString("hex")}`;
-    const cache = await mkdtemp(join(tmpdir(), "coracle-kubectl-"));
-    const kubectl = new Kubectl(cluster.kubeconfig, namespace, { cache });
+    const options = { cache: await cache };
+    const kubectl = new Kubectl(cluster.kubeconfig, namespace, options);
+    await kubectl.run(`create namespace ${namespace}`);
     try {
-      await kubectl.run(`create namespace ${namespace}`);
-      try {
-        await body(kubectl);
-      } finally {
+      await body(kubectl);
+    } finally {
+      if (ON_REAL_CLUSTER) {
         await kubectl.run(`delete namespace ${namespace} --wait=false`);
       }
-    } finally {
-      await cluster.stop();
-      await rm(cache, { recursive: true, force: true });
     }
   });
 }

@@ -178,3 +178,17 @@ test("operatorAccess gives no right over a status that a kind does not define", 
     1,
   );
 });
+
+test("operatorAccess gives a job no primaries, and the right to keep its state", () => {
+  const job = {
+    isJob: true,
+    kind: { ...placed("coracle.dev", "operatorjobs"), scope: "Cluster" },
+    stateKind: { kind: placed("", "configmaps") },
+    readOnlyKinds: [placed("", "services")],
+  } as const;
+  assert.deepEqual(accessOf(job, { namespaces: ["shop"] }), [
+    "configmaps get,create,patch in ops",
+    "services get,list,watch in shop",
+    "events get,create,patch in default",
+  ]);
+});

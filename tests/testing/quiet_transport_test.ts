@@ -44,7 +44,7 @@ async function isQuietDuring(path: string): Promise<boolean> {
   const quiet = transport.quiet();
   const isQuiet = await Promise.race([quiet.then(() => true), later(false)]);
   end();
-  await inTime("the server is quiet", Promise.all([read, quiet]), 10_000);
+  await inTime("the server is quiet", Promise.all([read, quiet]));
   return isQuiet;
 }
 
@@ -82,7 +82,7 @@ async function isQuietAtOnce(transport: QuietTransport): Promise<boolean> {
   const quiet = transport.quiet().then(() => true);
   const turn = new Promise<false>((resolve) => setImmediate(resolve, false));
   const isQuiet = await Promise.race([quiet, turn]);
-  await inTime("the server is quiet", quiet, 10_000);
+  await inTime("the server is quiet", quiet);
   return isQuiet;
 }
 
@@ -156,7 +156,7 @@ test("An answer ends once, however it ends, and a watch has ended before", async
     const quiet = transport.quiet().then(() => true);
     assert.equal(await Promise.race([quiet, later(false)]), false);
     await open.cancel();
-    assert.equal(await inTime("the server is quiet", quiet, 10_000), true);
+    assert.equal(await inTime("the server is quiet", quiet), true);
   }
 });
 

@@ -35,6 +35,7 @@ import {
   RESCHEDULE,
   RETRY,
 } from "../cause.ts";
+import { Active, busyKeys, type DeletedPrimary } from "./active.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerSettings } from "../controller_settings.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -57,6 +58,7 @@ import {
   willRetry,
 } from "./run_state.ts";
 import type { ShardAssignment } from "../shard.ts";
+import type { FirstRuns } from "./first_runs.ts";
 import type { SourceGroup } from "../watch/source_group.ts";
 import type { EventHandler } from "../watch/watch_group.ts";
 
@@ -65,6 +67,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     ControllerSettings<P>,
     | "allEvents"
     | "concurrency"
+    | "debounce"
     | "defaultFilters"
     | "filters"
     | "generationAware"
@@ -73,6 +76,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     | "pauseAnnotation"
     | "requestAnnotations"
     | "retry"
+    | "runsAtStart"
     | "selection"
     | "throughput"
     | "timeout"
@@ -88,10 +92,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
   readonly mayRun: () => boolean;
-  /**
-   * Whether the controller had nothing left to do for a primary of a snapshot;
-   * undefined if all primaries run after each start.
-   */
+  /** Whether it had nothing to do for a primary of a snapshot; absent if all run. */
   readonly wasIdle?: ((event: CurrentEvent<P>) => boolean) | undefined;
   readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
   /** Limit of concurrent runs across controllers; undefined if absent. */
@@ -101,28 +102,8 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly random: () => number;
   readonly observers: readonly RunObserver<P>[];
   readonly log: Logger;
-}
-
-/** Last known state of a deleted primary, kept until its deletion is reconciled. */
-type DeletedPrimary<P extends KubernetesObject> = Pick<
-  CacheEvent<P>,
-  "object" | "finalStateUnknown"
->;
-
-/** What is kept of an object in the row of the queue, while it is not idle. */
-class Active<P extends KubernetesObject> {
-  /** State of the object between its runs. */
-  state: RunState = FRESH;
-  /** Run in progress; undefined if there is none. */
-  run: Run<P> | undefined;
-  /** Deletions to reconcile, oldest first; several if the object was recreated. */
-  deleted: DeletedPrimary<P>[] | undefined;
-
-  /** Forgets all but the run. */
-  reset(): void {
-    this.state = FRESH;
-    this.deleted = undefined;
-  }
+  /** Record for an operator that runs each object once. */
+  readonly firstRuns?: FirstRuns | undefined;
 }
 
 /** Maximum number of deletions, the latest, that a paused processor keeps. */
@@ -136,6 +117,9 @@ const LONGEST_SPREAD_MS = 60_000;
  * either restores the lease or ends the runs.
  */
 const LEASE_CHECK_MS = 1_000;
+
+/** Number of quiet times for which events may delay a run. */
+const LONGEST_DEBOUNCE = 10;
 
 /** Minimum duration of a run after which the events of its object are collected. */
 const LONG_RUN_MS = 20;
@@ -227,11 +211,14 @@ export class EventProcessor<P extends KubernetesObject>
     event: SourceEvent & { readonly isRestored?: boolean },
   ): boolean {
     if (!this.#isKnown(key)) return false;
-    // Whether the primary runs is decided when the primaries are delivered.
-    if (event.isRestored && this.#deps.wasIdle && !this.#hasResumed) {
-      return false;
-    }
+    // Whether it runs is decided when the primaries are delivered.
+    const { wasIdle } = this.#deps;
+    if (event.isRestored && wasIdle && !this.#hasResumed) return false;
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
+      const { debounce } = this.#deps.settings;
+      if (debounce > 0 && !event.initial) {
+        this.#queue.collect(key, debounce, LONGEST_DEBOUNCE * debounce);
+      }
       this.#add(key, bySource(source, event));
     }
     return !this.#paused;
@@ -264,6 +251,7 @@ export class EventProcessor<P extends KubernetesObject>
    * @param isMeant Selects the primaries. Defaults to all.
    */
   resync(isMeant: (key: string) => boolean = () => true): void {
+    if (!this.#deps.settings.runsAtStart) return;
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
         this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
@@ -333,12 +321,11 @@ export class EventProcessor<P extends KubernetesObject>
     this.#add(key, byWatch(event), place);
   }
 
-  /** Leaves an object as it was before a restart: its interval goes on. */
+  /** Leaves an object as it was before a restart: only its interval goes on. */
   #skip(key: string, place: number): void {
-    const { clock, settings: { maxInterval } } = this.#deps;
     // How much of it has passed is not known; the runs are spread over it.
-    const due = clock.now() + maxInterval * this.#random();
-    this.#queue.addInterval(key, place, due);
+    const left = this.#deps.settings.maxInterval * this.#random();
+    this.#queue.addInterval(key, place, this.#deps.clock.now() + left);
   }
 
   #primaryDeleted(
@@ -545,6 +532,7 @@ export class EventProcessor<P extends KubernetesObject>
     const active = item.value as Active<P>;
     active.run = undefined;
     const plan = this.#plan(item, active, run, result);
+    this.#deps.firstRuns?.note(run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -642,12 +630,15 @@ export class EventProcessor<P extends KubernetesObject>
     if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
     this.#deps.cap?.release();
-    if (this.#waiters.length > 0) {
-      const over = this.#waiters.filter(({ isOver }) => isOver());
-      this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
-      for (const { resolve } of over) resolve();
-    }
+    this.#checkWaiters();
     if (this.#queue.waiting > 0) this.#pump();
+  }
+
+  #checkWaiters(): void {
+    if (this.#waiters.length === 0) return;
+    const over = this.#waiters.filter(({ isOver }) => isOver());
+    this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
+    for (const { resolve } of over) resolve();
   }
 
   // Control and inspection.
@@ -696,15 +687,9 @@ export class EventProcessor<P extends KubernetesObject>
     return { failing, exhausted, oldest };
   }
 
-  /**
-   * Keys of the objects that have something left to do: they wait, run, fail, or
-   * have asked for a later run.
-   */
-  *busyKeys(): Generator<string, void, undefined> {
-    for (const key of this.#queue.busyKeys()) yield key;
-    for (const [key, { state }] of this.#queue.values()) {
-      if (state.failures > 0) yield key;
-    }
+  /** Keys of the objects that have something left to do. */
+  busyKeys(): Iterable<string> {
+    return busyKeys(this.#queue);
   }
 
   /** State of an object between its runs. */
@@ -723,6 +708,7 @@ export class EventProcessor<P extends KubernetesObject>
     active?.reset();
     this.#pausedDeletions.delete(key);
     this.#queue.remove(key, place);
+    this.#checkWaiters();
   }
 
   /**
@@ -748,6 +734,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#paused = false;
     this.#pausedDeletions.clear();
     this.#pump();
+    this.#checkWaiters();
   }
 
   /** Prevents further runs. */
@@ -761,6 +748,20 @@ export class EventProcessor<P extends KubernetesObject>
   /** Aborts all runs. */
   abortAll(cause: AbortCause): void {
     for (const run of this.runs) run.abort(cause);
+  }
+
+  /** Waits until each primary has had a run since the start. */
+  async whenAllRan(firstRuns: FirstRuns): Promise<void> {
+    const { primaries, settings } = this.#deps;
+    await this.#until(() => this.#hasResumed);
+    const left = firstRuns.missing(primaries.keys())
+      .filter((key) => this.#owns(key));
+    if (!settings.runsAtStart) left.forEach((key) => this.request(key));
+    await this.#until(() =>
+      firstRuns.missing(left).every((key) =>
+        !this.#isKnown(key) || this.stateOf(key).leaving
+      )
+    );
   }
 
   /** Waits until no run is in progress. */

@@ -157,6 +157,8 @@ export interface OwnershipDeps<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
   readonly sources: Pick<SourceGroup<P>, "ofKind">;
   readonly log: Logger;
+  /** Whether the primary is in no cluster, so that it can own nothing. */
+  readonly ownsNothing?: boolean | undefined;
 }
 
 /** Ownership of the objects that a controller writes. */
@@ -166,6 +168,21 @@ export class Ownership<P extends KubernetesObject> {
 
   constructor(deps: OwnershipDeps<P>) {
     this.#deps = deps;
+  }
+
+  /**
+   * Whether an object that is written gets an owner.
+   *
+   * @throws {TypeError} If it should, and there is none.
+   */
+  wanted(owned: boolean | undefined): boolean | undefined {
+    if (!this.#deps.ownsNothing) return owned;
+    if (owned) {
+      throw new TypeError(
+        "Cannot own an object: a job has no primary that could",
+      );
+    }
+    return false;
   }
 
   /** Whether an applied object gets an owner by default. */

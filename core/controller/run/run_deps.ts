@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { Client } from "../../client/client.ts";
 import type { Logger } from "../../logger.ts";
 import type { EventRecorder } from "../event_recorder.ts";
-import type { PrimarySource } from "../watch/primary_source.ts";
+import type { Primaries } from "../watch/primary_source.ts";
 import type { MaybePromise } from "../reconciler.ts";
 import type { SourceGroup } from "../watch/source_group.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
@@ -25,7 +25,7 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly primaries: PrimarySource<P>;
+  readonly primaries: Primaries<P>;
   readonly sources: SourceGroup<P>;
   readonly recorder: EventRecorder;
   readonly ownership: Ownership<P>;

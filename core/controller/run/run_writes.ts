@@ -418,10 +418,14 @@ export class RunWrites<P extends KubernetesObject> {
     object: O,
     owned: boolean | undefined,
   ): Promise<Placed<O>> {
-    const { client, kind: primaryKind } = this.#deps;
+    const { client, kind: primaryKind, ownership } = this.#deps;
     const { primary } = this.#run;
     const resolved = await client.resolve(kind);
-    return placedObject(resolved, object, { primary, primaryKind, owned });
+    return placedObject(resolved, object, {
+      primary,
+      primaryKind,
+      owned: ownership.wanted(owned),
+    });
   }
 
   /**

@@ -17,7 +17,8 @@ import type {
 } from "../../cache/informer/shared_informer.ts";
 import type { IndexDefinition } from "../../cache/store/object_indexes.ts";
 import type { InformerSelection } from "../../cache/watch/watch_requests.ts";
-import type { NamespaceSet } from "../event_source.ts";
+import type { NamespaceSet, PrimaryCache } from "../event_source.ts";
+import type { TriggerHandler } from "./source_group.ts";
 
 export interface PrimarySourceDeps<P extends KubernetesObject> {
   /** Name of the controller, for logs and metrics of the informers. */
@@ -44,12 +45,44 @@ export interface PrimaryHandler<P extends KubernetesObject> {
   onPrimaryMoved(from: number, to: number): void;
 }
 
+/** Cache of the primaries of a controller, with their places and namespaces. */
+export interface PrimaryStore<P extends KubernetesObject>
+  extends
+    PrimaryCache<P>,
+    Pick<
+      MultiNamespaceInformer<P>,
+      | "attach"
+      | "getAt"
+      | "keep"
+      | "keyAt"
+      | "namespaces"
+      | "open"
+      | "placeOf"
+      | "size"
+    >,
+    Partial<Pick<MultiNamespaceInformer<P>, "notePending">> {}
+
+/** Primaries of a controller. */
+export interface Primaries<P extends KubernetesObject> {
+  /** Cache of the primaries. */
+  readonly cache: PrimaryStore<P>;
+  /** Sets the handler of the changes, before any namespace is watched. */
+  handle(handler: PrimaryHandler<P> & TriggerHandler): void;
+  /** Health of the informer; empty while it watches nothing. */
+  health(): readonly InformerHealth[];
+  /** Converts namespaces for the informer, where undefined means all. */
+  namespacesOf(namespaces: NamespaceSet): readonly string[] | undefined;
+  /** Begins an own write of a primary. */
+  beginWrite(key: ObjectKey | string): OwnWrite<P>;
+  /** Stops the informer, unless it is shared. */
+  release(): Promise<void>;
+}
+
 /**
  * Source of the primaries of a controller: leases their informer, which watches
  * nothing at first, and registers their handler, which own writes do not call.
  */
-export class PrimarySource<P extends KubernetesObject> {
-  /** Cache of the primaries. */
+export class PrimarySource<P extends KubernetesObject> implements Primaries<P> {
   readonly cache: MultiNamespaceInformer<P>;
   readonly #deps: PrimarySourceDeps<P>;
   readonly #lease: InformerLease<P>;
@@ -68,7 +101,6 @@ export class PrimarySource<P extends KubernetesObject> {
     }
   }
 
-  /** Sets the handler of the changes, before any namespace is watched. */
   handle(handler: PrimaryHandler<P>): void {
     this.#registration = this.cache.addHandler(
       (event) =>
@@ -80,13 +112,11 @@ export class PrimarySource<P extends KubernetesObject> {
     );
   }
 
-  /** Health of the informer; empty while it watches nothing. */
   health(): readonly InformerHealth[] {
     const health = this.cache.health();
     return health.watches.length === 0 ? [] : [health];
   }
 
-  /** Converts namespaces for the informer, where undefined means all. */
   namespacesOf(namespaces: NamespaceSet): readonly string[] | undefined {
     return namespaces === "all" || this.#deps.kind.scope === "Cluster"
       ? undefined
@@ -97,7 +127,6 @@ export class PrimarySource<P extends KubernetesObject> {
     return this.#registration?.beginWrite(key) ?? NO_OWN_WRITE;
   }
 
-  /** Stops the informer, unless it is shared. */
   release(): Promise<void> {
     return this.#lease.release();
   }

@@ -21,13 +21,18 @@ import type {
   SourceEvent,
   SourceHealth,
 } from "../event_source.ts";
-import { deadline } from "../../clock.ts";
+import { deadline, type Timer } from "../../clock.ts";
+import { pauseAfter } from "../../pace.ts";
 
 /** Dependencies of event sources: the constant members of their context. */
-export type SourceDeps<P extends KubernetesObject> = Omit<
-  SourceContext<P>,
-  "get" | "list" | "trigger" | "retryFailed" | "namespaces"
->;
+export interface SourceDeps<P extends KubernetesObject> extends
+  Omit<
+    SourceContext<P>,
+    "get" | "list" | "trigger" | "retryFailed" | "namespaces"
+  > {
+  /** Key of the only primary, which every event is one of; undefined if there are others. */
+  readonly soleKey?: string | undefined;
+}
 
 /** Handler of the triggers of event sources. */
 export interface TriggerHandler {
@@ -60,6 +65,9 @@ const STARTED: WeakMap<object, unknown> = new WeakMap();
 /** Time limit for the stop of a source. */
 const STOP_LIMIT_MS = 10_000;
 
+/** Pauses between attempts to start a source of the leader. */
+const PAUSE = { initial: 1_000, max: 60_000 } as const;
+
 /**
  * Event sources of a controller: started in order, read together, stopped in
  * reverse order.
@@ -83,6 +91,13 @@ export class SourceGroup<P extends KubernetesObject> {
   #handler: TriggerHandler | undefined;
   #namespaces: NamespaceSet = [];
   #stopped = false;
+  /** Whether this replica runs primaries, and the sources of the leader. */
+  #isLeading = false;
+  /** Starts and stops of the sources of the leader, one after another. */
+  #turns: Promise<void> | undefined;
+  /** Numbers of attempts to start them that have failed in a row. */
+  readonly #failures: Map<EventSource<P>, number> = new Map();
+  #nextTurn: Timer | undefined;
 
   /** Creates a group of sources; others can be added later. */
   constructor(sources: readonly EventSource<P>[], deps: SourceDeps<P>) {
@@ -97,7 +112,8 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /**
-   * Starts all sources: loaders first, the others together.
+   * Starts all sources: loaders first, the others together, and last those of the
+   * leader if this replica leads.
    *
    * @returns Fulfilled when all have synced.
    */
@@ -108,12 +124,14 @@ export class SourceGroup<P extends KubernetesObject> {
     this.#handler = handler;
     this.#namespaces = namespaces;
     this.#begun.resolve();
-    const loaders = this.#sources.filter(({ startPriority }) =>
+    const all = this.#sources.filter(({ leaderOnly }) => !leaderOnly);
+    const loaders = all.filter(({ startPriority }) =>
       startPriority === "loader"
     );
-    for (const group of [loaders, this.#sources]) {
+    for (const group of [loaders, all]) {
       await Promise.all(group.map((source) => this.#startOne(source)));
     }
+    await this.#takeTurn();
   }
 
   /**
@@ -123,6 +141,7 @@ export class SourceGroup<P extends KubernetesObject> {
    */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#nextTurn?.cancel();
     this.#begun.resolve();
     for (const source of [...this.#started.keys()].reverse()) {
       await this.#stopOne(source);
@@ -147,7 +166,7 @@ export class SourceGroup<P extends KubernetesObject> {
     try {
       // Its namespaces are not known before the others are started.
       await this.#begun.promise;
-      await this.#startOne(added);
+      await (added.leaderOnly ? this.#takeTurn() : this.#startOne(added));
     } catch (error) {
       if (added === source) await this.remove(source.name).catch(() => {});
       throw error;
@@ -155,11 +174,74 @@ export class SourceGroup<P extends KubernetesObject> {
     return added;
   }
 
-  /** Tells the started sources that this replica takes over primaries. */
-  onLead(): void {
+  /**
+   * Tells the started sources that this replica takes over primaries, and starts
+   * those of the leader.
+   */
+  lead(): void {
+    this.#isLeading = true;
     for (const source of this.#started.keys()) {
       this.#call(source, () => source.onLead?.());
     }
+    void this.#takeTurn();
+  }
+
+  /** Stops the sources of the leader. */
+  unlead(): void {
+    this.#isLeading = false;
+    void this.#takeTurn();
+  }
+
+  /**
+   * Promise that is fulfilled when the sources of the leader run or have stopped;
+   * undefined if none starts or stops. One that cannot start does so later.
+   */
+  get turning(): Promise<void> | undefined {
+    return this.#turns;
+  }
+
+  /** Starts or stops the sources of the leader, after earlier starts and stops. */
+  #takeTurn(): Promise<void> | undefined {
+    this.#nextTurn?.cancel();
+    const isNeeded = this.#handler !== undefined && !this.#stopped &&
+      this.#sources.some((source) =>
+        source.leaderOnly && this.#started.has(source) !== this.#isLeading
+      );
+    if (!isNeeded && this.#turns === undefined) return undefined;
+    const turn = Promise.resolve(this.#turns).then(() => this.#followLeader())
+      .then(() => {
+        if (this.#turns === turn) this.#turns = undefined;
+      });
+    return this.#turns = turn;
+  }
+
+  async #followLeader(): Promise<void> {
+    const { clock, log } = this.#deps;
+    let pause = Infinity;
+    await Promise.all(this.#sources.map(async (source) => {
+      if (!source.leaderOnly || this.#stopped) return;
+      if (!this.#isLeading) {
+        this.#failures.delete(source);
+        if (this.#started.delete(source)) await this.#stopOne(source);
+        return;
+      }
+      try {
+        await this.#startOne(source);
+        this.#failures.delete(source);
+      } catch (error) {
+        this.#started.delete(source);
+        await this.#stopOne(source);
+        const failures = (this.#failures.get(source) ?? 0) + 1;
+        this.#failures.set(source, failures);
+        const retryIn = pauseAfter(failures, PAUSE);
+        pause = Math.min(pause, retryIn);
+        if (this.#stopped) return;
+        const fields = { source: source.name, retryIn, error };
+        log.error("Cannot start an event source of the leader", fields);
+      }
+    }));
+    if (pause === Infinity || this.#stopped) return;
+    this.#nextTurn = clock.setTimer(() => void this.#takeTurn(), pause);
   }
 
   /** Removes a source and stops it. */
@@ -231,7 +313,14 @@ export class SourceGroup<P extends KubernetesObject> {
   /** Health of each source, by name. */
   health(): ReadonlyMap<string, SourceHealth> {
     return new Map(
-      this.#sources.map((source) => [source.name, healthOf(source)]),
+      this.#sources.map((source) => [
+        source.name,
+        this.#failures.has(source)
+          ? { status: "unhealthy", message: "it cannot start" }
+          : source.leaderOnly && !this.#started.has(source)
+          ? { status: "unknown", message: "it runs on the leader" }
+          : healthOf(source),
+      ]),
     );
   }
 
@@ -367,11 +456,12 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   async #begin(source: EventSource<P>): Promise<void> {
-    const { log, primaryKind } = this.#deps;
+    const { soleKey, ...common } = this.#deps;
+    const { log, primaryKind } = common;
     const namespaces = this.#namespaces;
     let isMisled = false;
     await source.start({
-      ...this.#deps,
+      ...common,
       namespaces,
       get: async (kind, key) => {
         await this.#othersOf(kind, source);
@@ -382,7 +472,7 @@ export class SourceGroup<P extends KubernetesObject> {
         return await this.readList(kind, namespace);
       },
       trigger: (key, event = NO_DETAIL) => {
-        const text = typeof key === "string" ? key : keyText(key);
+        const text = soleKey ?? (typeof key === "string" ? key : keyText(key));
         const error = whyNoKeyOf(primaryKind, text);
         if (error !== undefined) {
           const fields = { source: source.name, error };
@@ -396,7 +486,8 @@ export class SourceGroup<P extends KubernetesObject> {
           this.#handler?.onTrigger(text, source.name, event) === true;
       },
       retryFailed: (key) => {
-        if (this.#started.has(source)) this.#handler?.retryFailed(key);
+        if (!this.#started.has(source)) return;
+        this.#handler?.retryFailed(key && (soleKey ?? key));
       },
     });
     // A change during the start may have found nothing to change.

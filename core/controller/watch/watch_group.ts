@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { type Clock, deadline } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { NamespaceSet } from "../event_source.ts";
-import type { PrimaryHandler, PrimarySource } from "./primary_source.ts";
+import type { Primaries, PrimaryHandler } from "./primary_source.ts";
 import type { SourceGroup, TriggerHandler } from "./source_group.ts";
 
 /** Handler of all events that can cause a run. */
@@ -10,7 +10,7 @@ export interface EventHandler<P extends KubernetesObject>
   extends PrimaryHandler<P>, TriggerHandler {}
 
 export interface WatchGroupDeps<P extends KubernetesObject> {
-  readonly primaries: PrimarySource<P>;
+  readonly primaries: Primaries<P>;
   readonly sources: SourceGroup<P>;
   /** Handler of the events of primaries and sources. */
   readonly handler: EventHandler<P>;

@@ -252,6 +252,8 @@ export class WatchingSource<
   readonly #references: ReferenceIndex = new ReferenceIndex();
   /** Primaries with an event while the start reads all of them. */
   #heard: Set<string> | undefined;
+  /** Primary that each change triggers; undefined if the mappers say which. */
+  #sole: string | undefined;
   /** Mapping of the previous states; only for a bounded cache. */
   #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
@@ -336,6 +338,15 @@ export class WatchingSource<
     return this;
   }
 
+  /** Sets the only primary, which each change triggers, before the start. */
+  usedBy(primary: string): WatchingSource<P, S> {
+    if (this.#sole !== undefined || this.#role !== undefined) {
+      return new WatchingSource(this.kind, this.#given).usedBy(primary);
+    }
+    this.#sole = primary;
+    return this;
+  }
+
   /**
    * Takes over the selection of another source of the kind, before the start, so
    * that both share one informer.
@@ -398,7 +409,10 @@ export class WatchingSource<
       context,
     );
     if (this.#context !== context) return;
-    this.#remembered = bounded ? new RememberedMapping() : undefined;
+    const isMapped = references === undefined && this.#sole === undefined;
+    this.#remembered = bounded && isMapped
+      ? new RememberedMapping()
+      : undefined;
     const { prune = [foreignManagedFields(context)] } = this.#options;
     const lease = context.informers.acquire(this.kind, {
       ...selectionOf(this.#options),
@@ -406,7 +420,7 @@ export class WatchingSource<
       prune,
     });
     const { informer } = lease;
-    if (references === undefined) {
+    if (isMapped) {
       for (const [number, { index }] of this.#mappers.entries()) {
         informer.addIndex(indexName(number), index);
       }
@@ -575,15 +589,19 @@ export class WatchingSource<
       () => this.#primaries(new MappedEvent(event, "object"), context),
     );
     if (!this.#accepts(event, context)) return;
-    const primaries = this.#options.references === undefined
-      ? followed ?? this.#affected(event, context)
-      : this.#references.primariesOf(event.key);
     const cause = {
       kind: this.kind.kind,
       object: keyOfHeader(event.header),
       initial: event.initial,
       ...(event instanceof CurrentEvent && event.snapshot && RESTORED),
     };
+    if (this.#sole !== undefined) {
+      context.trigger(this.#sole, cause);
+      return;
+    }
+    const primaries = this.#options.references === undefined
+      ? followed ?? this.#affected(event, context)
+      : this.#references.primariesOf(event.key);
     for (const primary of primaries) context.trigger(primary, cause);
     if (event.header.isPartial && event.type !== "deleted") {
       // Only its key is cached: the object is read, and then mapped.

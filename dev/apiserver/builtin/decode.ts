@@ -1,9 +1,10 @@
-import { Quantity } from "@coracle/operator/client";
+import type { Quantity } from "@coracle/operator/client";
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
 import type { Schema } from "../merge/schema.ts";
+import { parseQuantity } from "../validation/quantity_text.ts";
 import { goJsonType } from "../validation/go_value.ts";
 import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
-import { isInteger, isNumber } from "../exact_json.ts";
+import { isFloat, isInteger, isNumber, takeFloats } from "../exact_json.ts";
 
 /** Error of a body that cannot be decoded into its kind. */
 export class DecodeError extends Error {
@@ -161,6 +162,17 @@ function decodeValue(
   unknown: string[],
 ): unknown {
   const special = specialForm(schema);
+  if (isFloat(value)) {
+    const type = special === "intOrString"
+      ? "int32"
+      : special === undefined && schema.type === "integer"
+      ? schema.format ?? "int64"
+      : undefined;
+    if (type !== undefined) {
+      throw wrongType(value, at, type, `number ${value.description}`);
+    }
+    if (special !== "quantity") value = Number(value.description);
+  }
   switch (special) {
     case "quantity":
       return decodeQuantity(value).toString();
@@ -173,6 +185,7 @@ function decodeValue(
     case "bytes":
       return decodeBytes(value, at);
     case "any":
+      takeFloats(value);
       return value;
   }
   switch (schema.type) {
@@ -267,17 +280,16 @@ function decodeInteger(
 }
 
 function decodeQuantity(value: unknown): Quantity {
-  const text = isNumber(value) ? String(value) : value;
-  if (typeof text === "string") {
-    try {
-      return Quantity.parse(text.trim());
-    } catch {
-      // Reported below with the server's message.
-    }
+  const text = isFloat(value)
+    ? value.description
+    : isNumber(value)
+    ? String(value)
+    : value;
+  try {
+    return parseQuantity(typeof text === "string" ? text.trim() : "");
+  } catch (error) {
+    throw new DecodeError((error as Error).message);
   }
-  throw new DecodeError(
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-  );
 }
 
 function decodeMoment(

@@ -20,6 +20,7 @@ import type {
 import { MAP_INSERT } from "./macros.ts";
 import { called, invoke, isOne } from "./overload_call.ts";
 import { pattern } from "./pattern.ts";
+import { isComputedQuantity } from "./quantity_functions.ts";
 import {
   equal,
   isMap,
@@ -537,6 +538,8 @@ function equality(plans: readonly Plan[], positive: boolean): Step {
       ? a
       : b instanceof CelError
       ? b
+      : isComputedQuantity(b)
+      ? NO_SUCH_OVERLOAD
       : equal(a, b) === positive;
     charge(run, callCost(name, [], [a, b], result));
     return result;
@@ -549,7 +552,7 @@ function orElse(plans: readonly Plan[], name: string): Step {
   return (run) => {
     const value = left.step(run);
     if (value instanceof CelError) return value;
-    if (!(value instanceof Optional)) return NO_SUCH_OVERLOAD;
+    if (!(value instanceof Optional)) return value;
     if (value.value !== undefined) return name === "or" ? value : value.value;
     return right.step(run);
   };

@@ -6,7 +6,11 @@ import {
 } from "../validation/request_url.ts";
 import { CidrBlock, IpAddress } from "../validation/ip_address.ts";
 import { goQuote } from "../validation/go_value.ts";
-import { CelFailure } from "./cel_errors.ts";
+import {
+  addressProblem,
+  prefixProblem,
+} from "../validation/address_problem.ts";
+import { CelFailure, NO_SUCH_OVERLOAD } from "./cel_errors.ts";
 import { type CelType, opaque, struct } from "./cel_type.ts";
 import type { FunctionDefinitions } from "./function_declaration.ts";
 import { registerClass, ValueMap } from "./values.ts";
@@ -48,32 +52,30 @@ registerClass(CidrBlock, {
   equals: (a: CidrBlock, b: CidrBlock) => String(a) === String(b),
 });
 
-/** Pattern of IPv4-mapped IPv6 addresses, which are rejected. */
-const MAPPED_REGEXP = /^::ffff:/i;
-
 function ip(text: string): IpAddress {
   const address = IpAddress.parse(text);
   if (address) return address;
+  const problem = addressProblem(text);
   throw new CelFailure(
-    MAPPED_REGEXP.test(text)
-      ? `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`
+    problem !== undefined
+      ? `IP Address ${
+        goQuote(text)
+      } parse error during conversion from string: ${problem}`
       : text.includes("%")
       ? `IP address ${goQuote(text)} with zone value is not allowed`
-      : `IP Address ${
-        goQuote(text)
-      } parse error during conversion from string: ParseAddr(${
-        goQuote(text)
-      }): unable to parse IP`,
+      : `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`,
   );
 }
 
 function cidr(text: string): CidrBlock {
   const block = CidrBlock.parse(text);
   if (block) return block;
+  const problem = prefixProblem(text);
+  const why = problem === undefined
+    ? `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`
+    : `network address parse error during conversion from string: ${problem}`;
   throw new CelFailure(
-    `network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix(${
-      goQuote(text)
-    }): no '/'`,
+    `network address parse error during conversion from string: ${why}`,
   );
 }
 
@@ -139,8 +141,10 @@ export const NETWORKS: FunctionDefinitions = {
   "cidr(string): CIDR": cidr,
   "isCIDR(string): bool": (text: string) => CidrBlock.parse(text) !== undefined,
   "string(CIDR): string": String,
-  "containsIP(this CIDR, string): bool": (block: CidrBlock, text: string) =>
-    block.contains(ip(text)),
+  "containsIP(this CIDR, string): bool": (block: CidrBlock, text: string) => {
+    const address = IpAddress.parse(text);
+    return address === undefined ? NO_SUCH_OVERLOAD : block.contains(address);
+  },
   "containsIP(this CIDR, IP): bool": (block: CidrBlock, address: IpAddress) =>
     block.contains(address),
   "containsCIDR(this CIDR, string): bool": (block: CidrBlock, text: string) =>

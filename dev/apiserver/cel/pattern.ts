@@ -62,8 +62,12 @@ function compile(source: string): Pattern {
       find: (text, most) => {
         const found: string[] = [];
         const matcher = re2.matcher(text);
+        let end = -1;
         while (found.length !== most && matcher.find()) {
-          found.push(matcher.group() ?? "");
+          // Go finds no empty match where another one ends.
+          const group = matcher.group() ?? "";
+          if (group !== "" || matcher.start() !== end) found.push(group);
+          end = matcher.end();
         }
         return found;
       },

@@ -140,12 +140,17 @@ function checkCharacters(text: string, allowed: RegExp, where: string): void {
 function completed(text: string): string {
   const [major = "", minor, ...rest] = text.replace(/^v/, "").split(".");
   const parts = [major, minor, rest.length > 0 ? rest.join(".") : undefined]
-    .filter((part) => part !== undefined)
-    .map((part) => part.replace(/^0+(?=\d)/, ""));
+    .filter((part) => part !== undefined).map(withoutZeros);
   if (parts.length < 3 && /[+-]/.test(parts.at(-1) ?? "")) {
     throw new CelFailure(
       "short version cannot contain PreRelease/Build meta data",
     );
   }
   return [...parts, "0", "0"].slice(0, 3).join(".");
+}
+
+function withoutZeros(part: string): string {
+  if (part.length < 2) return part;
+  const short = part.replace(/^0+/, "");
+  return /^\d/.test(short) ? short : `0${short}`;
 }

@@ -33,6 +33,7 @@ import { publishedRoot } from "./published_schema.ts";
 import { scaleCauses } from "./scale_rules.ts";
 import { findingCauses } from "./schema/schema_findings.ts";
 import { validateSchema } from "./schema/schema_validator.ts";
+import { takeFloats } from "../exact_json.ts";
 
 /** Reasons of violations after which CEL rules are not run, because values may have wrong types. */
 const BLOCKING: ReadonlySet<string> = new Set([
@@ -113,6 +114,7 @@ export class CustomVersion implements ResourceVersion {
 
   #decode(body: UntypedObject): DecodedBody {
     const object = body as unknown as JsonObject;
+    takeFloats(object);
     const { metadata, unknown } = decodeObjectMeta(object.metadata ?? {});
     const problems = unknown.map((name) => `metadata.${name}`);
     // An object of another kind is rejected later; the schema does not apply to it.

@@ -2,6 +2,7 @@ import type { UntypedObject } from "@coracle/operator/client";
 import { isJsonObject, type StatusCause } from "@coracle/operator/internal";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
+import { isWrittenFloat } from "../exact_json.ts";
 import { ownField } from "./schema/json_tree.ts";
 import { goText, goTypeName } from "../validation/go_value.ts";
 
@@ -52,6 +53,7 @@ function read(
   wanted: "string" | "int64",
 ): { readonly value?: unknown; readonly why?: string } {
   let value: unknown = object;
+  let isFloat = false;
   let at = "";
   for (const name of path.replace(/^\./, "").split(".")) {
     at += `.${name}`;
@@ -59,14 +61,21 @@ function read(
     if (!isJsonObject(value)) {
       return { why: accessorText(at, value, "map[string]interface{}") };
     }
+    isFloat = isWrittenFloat(value, name);
     value = ownField(value, name);
   }
-  if (value === undefined || goTypeName(value) === wanted) return { value };
-  return { why: accessorText(path, value, wanted) };
+  const type = isFloat ? "float64" : goTypeName(value);
+  if (value === undefined || type === wanted) return { value };
+  return { why: accessorText(path, value, wanted, type) };
 }
 
-function accessorText(path: string, value: unknown, wanted: string): string {
-  return `${path} accessor error: ${goText(value)} is of the type ${
-    goTypeName(value)
-  }, expected ${wanted}`;
+function accessorText(
+  path: string,
+  value: unknown,
+  wanted: string,
+  type = goTypeName(value),
+): string {
+  return `${path} accessor error: ${
+    goText(value)
+  } is of the type ${type}, expected ${wanted}`;
 }

@@ -46,6 +46,7 @@ export interface FaultTarget {
   /** Adds the credentials of an administrator to a request without any. */
   authorized(request: ServerRequest): ServerRequest;
   compact(): void;
+  retireConnections(): void;
   dropConnections(): void;
   /** Sets a token, by default a random one, and returns it. */
   setToken(token: string | undefined): string;
@@ -148,6 +149,10 @@ export class FaultInjector implements Faults {
     this.#server.compact();
   }
 
+  goAway(): void {
+    this.#server.retireConnections();
+  }
+
   dropConnections(): void {
     this.#server.dropConnections();
   }
@@ -210,7 +215,10 @@ export class FaultInjector implements Faults {
     }
     const response = await ask(request);
     return response && hit.reduce(
-      (result, { rule }) => withBodyFaults(result, rule.effect as BodyFaults),
+      (result, { rule: { effect } }) =>
+        "goAway" in effect
+          ? { ...result, headers: { ...result.headers, connection: "close" } }
+          : withBodyFaults(result, effect as BodyFaults),
       response,
     );
   }

@@ -79,6 +79,8 @@ export class FaultProxy implements Transport {
       // The transport has its own credentials.
       authorized: (request) => request,
       compact: () => cannot("forget its past"),
+      // In this process there are no connections to retire.
+      retireConnections: () => {},
       dropConnections: () => this.#outer.dropConnections(),
       setToken: () => cannot("change its tokens"),
       stop: (keepData) => {

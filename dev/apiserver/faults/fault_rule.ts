@@ -50,6 +50,12 @@ export type FaultEffect =
   /** Delays the answer by this number of milliseconds. */
   | { readonly delay: number }
   /**
+   * Answers, and asks for another connection for further requests, as
+   * kube-apiserver does with `--goaway-chance`: over HTTP/2 by a GOAWAY, which
+   * lets running streams go on; over HTTP/1.1 by `connection: close`.
+   */
+  | { readonly goAway: true }
+  /**
    * Breaks the connection: before the server handles the request, or after it did
    * and before the answer, so that the client does not know the outcome.
    */
@@ -157,6 +163,7 @@ const EFFECT_RULES = {
   conflict: "boolean?",
   expired: "boolean?",
   delay: "number?",
+  goAway: "boolean?",
   reset: ["request", "answer", undefined],
   staleAt: "count?",
   withhold: "object?",

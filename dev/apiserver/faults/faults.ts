@@ -61,6 +61,12 @@ export interface Faults {
    */
   compact(): void;
 
+  /**
+   * Asks the clients of HTTP/2 to use other connections for further requests;
+   * running streams go on.
+   */
+  goAway(): void;
+
   /** Breaks every connection; the server continues to listen. */
   dropConnections(): void;
 

@@ -1,22 +1,27 @@
 import { Buffer } from "node:buffer";
-import type {
-  IncomingMessage,
-  Server,
-  ServerResponse as NodeResponse,
-} from "node:http";
+import type { IncomingMessage, Server } from "node:http";
+import type { Http2ServerRequest, Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import process from "node:process";
 import type { TLSSocket } from "node:tls";
-import { clearTimeout, setImmediate, setTimeout } from "node:timers";
+import { clearTimeout, setTimeout } from "node:timers";
 import { nodeHttp, nodeHttps } from "@coracle/operator/internal";
 import {
-  isStream,
   MAX_BODY_BYTES,
   type PeerCertificate,
   type ResponseHeaders,
   type ServerRequest,
   type ServerResponse,
-  type StreamWriter,
 } from "./exchange.ts";
+import { HTTP2_OPTIONS, Http2Sessions } from "./http2_sessions.ts";
+import {
+  breakOff,
+  isOver,
+  type Response,
+  send,
+  streamOf,
+  writeHead,
+} from "./send.ts";
 import {
   acceptUpgrade,
   refuseUpgrade,
@@ -39,6 +44,13 @@ export interface ListenerOptions {
    * @default {60_000}
    */
   readonly bodyTimeout?: number | undefined;
+  /**
+   * Interval in milliseconds in which clients of HTTP/2 are asked for a sign of
+   * life.
+   *
+   * @default {15_000}
+   */
+  readonly pingInterval?: number | undefined;
   /** Port; 0 selects any free port. */
   readonly port: number;
   readonly host: string;
@@ -49,15 +61,26 @@ export interface ListenerOptions {
   readonly tls:
     | { readonly cert: string; readonly key: string; readonly ca: string }
     | undefined;
+  /**
+   * Whether clients may choose HTTP/2 by TLS; without TLS there is HTTP/1.1 only.
+   *
+   * @default {false}
+   */
+  readonly http2?: boolean | undefined;
 }
+
+/** Request over HTTP/1.1 or HTTP/2. */
+type Message = IncomingMessage | Http2ServerRequest;
 
 /** Time limit for the rest of a body that is too large, in milliseconds. */
 const REST_LIMIT_MS = 500;
 
-/** HTTP(S) server on a port, by `node:http`. */
+/** HTTP(S) server on a port, by `node:http` and `node:http2`. */
 export class Listener {
   readonly #server: Server;
-  readonly #sockets: Set<Socket> = new Set();
+  /** Open sockets, each with the port of its client. */
+  readonly #sockets: Map<Socket, number | undefined> = new Map();
+  readonly #sessions: Http2Sessions;
   readonly #handle: Handle;
   readonly #reads: ListenerOptions["reads"];
   readonly #bodyTimeout: number;
@@ -67,8 +90,13 @@ export class Listener {
     this.#handle = options.handle;
     this.#reads = options.reads;
     this.#bodyTimeout = options.bodyTimeout ?? 60_000;
-    server.on("request", (request: IncomingMessage, response: NodeResponse) => {
-      this.#exchange(request, response).catch(() => response.destroy());
+    this.#sessions = new Http2Sessions(options.pingInterval);
+    server.on("request", (request: Message, response: Response) => {
+      this.#exchange(request, response).catch(() => breakOff(response));
+    });
+    server.on("session", (session: Http2Session) => {
+      const { remotePort } = session.socket;
+      this.#sessions.add(session, () => this.#closeFrom(remotePort));
     });
     server.on("upgrade", (message: IncomingMessage, socket: Socket, head) => {
       this.#upgrade({ message, socket, head }).catch(() => socket.destroy());
@@ -86,17 +114,24 @@ export class Listener {
    * @throws {Error} If the port is in use.
    */
   static async open(options: ListenerOptions): Promise<Listener> {
-    const { tls, port, host } = options;
-    const server = tls === undefined
-      ? nodeHttp().createServer()
-      : nodeHttps().createServer({
-        ...tls,
-        // Client certificates are optional, and checked by the handler.
-        requestCert: true,
-        rejectUnauthorized: false,
-        // As in Go, each certificate of the bundle is trusted, whatever its issuer.
-        allowPartialTrustChain: true,
-      }) as unknown as Server;
+    const { tls, port, host, http2 } = options;
+    const secure = {
+      ...tls,
+      // Client certificates are optional, and checked by the handler.
+      requestCert: true,
+      rejectUnauthorized: false,
+      // As in Go, each certificate of the bundle is trusted, whatever its issuer.
+      allowPartialTrustChain: true,
+    };
+    const server =
+      (tls === undefined
+        ? nodeHttp().createServer()
+        : http2
+        ? process.getBuiltinModule("node:http2").createSecureServer({
+          ...secure,
+          ...HTTP2_OPTIONS,
+        })
+        : nodeHttps().createServer(secure)) as Server;
     const listener = new Listener(server, options);
     await new Promise<void>((resolve, reject) => {
       // The listener stays: an unhandled error of a server ends the process.
@@ -112,33 +147,43 @@ export class Listener {
   }
 
   #track(socket: Socket): void {
-    this.#sockets.add(socket);
+    this.#sockets.set(socket, socket.remotePort);
     socket.setNoDelay(true);
     socket.on("error", () => socket.destroy());
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
-  async #exchange(
-    message: IncomingMessage,
-    response: NodeResponse,
-  ): Promise<void> {
+  #closeFrom(port: number | undefined): void {
+    for (const [socket, remote] of this.#sockets) {
+      if (remote === port) socket.destroy();
+    }
+  }
+
+  async #exchange(message: Message, response: Response): Promise<void> {
     const request = requestOf(message);
     const body = await this.#readBody(message, request);
     if (body === undefined) return;
     const answer = await this.#handle({ ...request, body });
     if (answer === undefined) {
-      response.destroy();
+      breakOff(response);
       return;
     }
-    if (response.destroyed) return;
+    if (isOver(response)) return;
     const sent = sentHeaders(answer.headers);
+    const stream = streamOf(response);
+    if (stream !== undefined && sent.connection !== undefined) {
+      // As in Go: HTTP/2 has no such header, it stands for a GOAWAY.
+      delete sent.connection;
+      this.#sessions.retire(stream.session);
+    }
     if (body.length > MAX_BODY_BYTES) {
-      sent.connection = "close";
+      if (stream === undefined) sent.connection = "close";
+      else response.once("finish", () => stream.close());
       // A connection closed with unread bytes is reset, and the answer lost.
       await withinLimit(message);
     }
     if (message.method === "HEAD") {
-      response.writeHead(answer.status, sent as Record<string, string>);
+      writeHead(response, answer.status, sent);
       response.end();
       return;
     }
@@ -150,7 +195,7 @@ export class Listener {
    * undefined if the connection broke.
    */
   #readBody(
-    message: IncomingMessage,
+    message: Message,
     request: Omit<ServerRequest, "body">,
   ): Promise<Uint8Array | undefined> {
     const { method, headers } = request;
@@ -159,7 +204,7 @@ export class Listener {
       headers["content-length"] === undefined &&
       headers["transfer-encoding"] === undefined
     ) return Promise.resolve(new Uint8Array());
-    const limit = setTimeout(() => message.socket.destroy(), this.#bodyTimeout);
+    const limit = setTimeout(() => breakOff(message), this.#bodyTimeout);
     limit.unref();
     for (const end of ["end", "close", "error"]) {
       message.once(end, () => clearTimeout(limit));
@@ -179,9 +224,17 @@ export class Listener {
     else await acceptUpgrade(request, answer.upgrade);
   }
 
+  /**
+   * Tells the clients of HTTP/2 to use other connections for further requests;
+   * streams that run go on.
+   */
+  retireConnections(): void {
+    this.#sessions.retireAll();
+  }
+
   /** Breaks all connections and continues to listen. */
   dropConnections(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
   }
 
   /** Stops listening and breaks all connections. */
@@ -189,26 +242,27 @@ export class Listener {
     const closed = new Promise<void>((resolve) =>
       this.#server.close(() => resolve())
     );
+    this.#sessions.endAll();
     this.dropConnections();
     this.#server.closeAllConnections?.();
     await closed;
   }
 }
 
-function requestOf(message: IncomingMessage): Omit<ServerRequest, "body"> {
-  const { method = "GET", url: target = "/", socket } = message;
+function requestOf(message: Message): Omit<ServerRequest, "body"> {
+  const { method = "GET", url: target = "/" } = message;
   const headers = plainHeaders(message);
-  const certificate = "authorized" in socket
-    ? peerOf(socket as TLSSocket)
-    : undefined;
-  return { method, target, headers, certificate };
+  return { method, target, headers, certificate: peerOf(message) };
 }
 
 /** Client certificates by connection, read at the first request. */
-const PEERS: WeakMap<Socket, PeerCertificate | undefined> = new WeakMap();
+const PEERS: WeakMap<object, PeerCertificate | undefined> = new WeakMap();
 
-function peerOf(socket: TLSSocket): PeerCertificate | undefined {
-  if (PEERS.has(socket)) return PEERS.get(socket);
+function peerOf(message: Message): PeerCertificate | undefined {
+  const session = streamOf(message)?.session;
+  const connection = session ?? message.socket;
+  if (PEERS.has(connection)) return PEERS.get(connection);
+  const socket = (session?.socket ?? connection) as TLSSocket;
   const sent = socket.getPeerCertificate?.();
   const { CN, O = [] } = sent?.subject ?? {};
   const peer = sent?.subject === undefined ? undefined : {
@@ -217,15 +271,17 @@ function peerOf(socket: TLSSocket): PeerCertificate | undefined {
     organizations: [O].flat(),
     fingerprint: sent.fingerprint256?.replaceAll(":", "").toLowerCase(),
   };
-  PEERS.set(socket, peer);
+  PEERS.set(connection, peer);
   return peer;
 }
 
-function plainHeaders(message: IncomingMessage): Record<string, string> {
+function plainHeaders(message: Message): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(message.headers)) {
     if (value === undefined) continue;
-    headers[name] = typeof value === "string" ? value : value.join(", ");
+    const text = typeof value === "string" ? value : value.join(", ");
+    if (!name.startsWith(":")) headers[name] = text;
+    else if (name === ":authority") headers.host ??= text;
   }
   return headers;
 }
@@ -252,7 +308,7 @@ function inBytes(text: string): string {
 }
 
 /** Waits for the discarded rest of a body for as long as Go's server does. */
-function withinLimit(message: IncomingMessage): Promise<void> {
+function withinLimit(message: Message): Promise<void> {
   if (message.complete) return Promise.resolve();
   return new Promise((resolve) => {
     const limit = setTimeout(resolve, REST_LIMIT_MS);
@@ -265,7 +321,7 @@ function withinLimit(message: IncomingMessage): Promise<void> {
   });
 }
 
-function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
+function readBody(message: Message): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -280,99 +336,8 @@ function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
       "end",
       () => resolve(parts.length === 1 ? parts[0] : Buffer.concat(parts)),
     );
-    message.on("error", () => resolve(undefined));
-    message.on("aborted", () => resolve(undefined));
+    for (const end of ["error", "aborted", "close"]) {
+      message.on(end, () => resolve(undefined));
+    }
   });
-}
-
-function send(response: NodeResponse, answer: ServerResponse): void {
-  const { body, status } = answer;
-  const headers = answer.headers as Record<string, string | string[]>;
-  if (isStream(body)) {
-    response.writeHead(status, headers);
-    response.flushHeaders();
-    const writer = new SocketWriter(response);
-    const stop = body.start(writer);
-    response.once("close", stop);
-    return;
-  }
-  if (body instanceof Uint8Array) {
-    response.writeHead(status, { ...headers, "content-length": body.length });
-    response.end(body);
-    return;
-  }
-  response.writeHead(status, headers);
-  sendBlocks(response, body[Symbol.iterator]());
-}
-
-/** Sends blocks of a body with back-pressure. */
-function sendBlocks(
-  response: NodeResponse,
-  blocks: Iterator<Uint8Array>,
-): void {
-  while (!response.destroyed) {
-    const { done, value } = blocks.next();
-    if (done) {
-      response.end();
-      return;
-    }
-    if (!response.write(value)) {
-      response.once("drain", () => sendBlocks(response, blocks));
-      return;
-    }
-  }
-}
-
-/**
- * Writer of a stream to a socket. Combines the writes of one event-loop
- * iteration: under load many requests are answered in one iteration, and each
- * watch receives all their events by one system call.
- */
-class SocketWriter implements StreamWriter {
-  readonly #response: NodeResponse;
-  #waiting: Uint8Array[] = [];
-  #size = 0;
-  #flushing = false;
-  #ended = false;
-
-  constructor(response: NodeResponse) {
-    this.#response = response;
-  }
-
-  get pending(): number {
-    return this.#size + this.#response.writableLength;
-  }
-
-  write(chunk: Uint8Array): void {
-    if (this.#ended) return;
-    this.#waiting.push(chunk);
-    this.#size += chunk.length;
-    if (this.#flushing) return;
-    this.#flushing = true;
-    setImmediate(() => this.#flush());
-  }
-
-  #flush(): void {
-    this.#flushing = false;
-    if (this.#waiting.length === 0 || this.#response.destroyed) return;
-    const [only] = this.#waiting;
-    const chunk = this.#waiting.length === 1 && only
-      ? only
-      : Buffer.concat(this.#waiting);
-    this.#waiting = [];
-    this.#size = 0;
-    this.#response.write(chunk);
-  }
-
-  end(): void {
-    if (this.#ended) return;
-    this.#flush();
-    this.#ended = true;
-    this.#response.end();
-  }
-
-  destroy(): void {
-    this.#ended = true;
-    this.#response.destroy();
-  }
 }

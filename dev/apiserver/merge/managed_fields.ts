@@ -258,6 +258,7 @@ export function applyManaged(
   if (entriesOf(applied) !== undefined && entriesOf(applied) !== null) {
     throw badRequest("metadata.managedFields must be nil");
   }
+  const owners = ownersBeforeApply(kind, objects.live, write);
   checkTyped(kind, { object: applied, what: "patch", write });
   checkTyped(kind, {
     object: withEntries(live, undefined),
@@ -266,7 +267,6 @@ export function applyManaged(
   });
   const owner = ownerOf(write, "Apply");
   const id = ownerId(owner);
-  const owners = ownersBeforeApply(kind, objects.live, write);
   const merged = mergeOrRefuse(kind, { live, applied }, owners, {
     ...write,
     id,
@@ -305,12 +305,21 @@ function ownersBeforeApply(
     );
   }
   if (owners.size > 0) return owners;
-  return updateOwners(
-    kind,
-    { live: kind.empty(write.apiVersion), next: live },
-    owners,
-    { ...write, manager: BEFORE_FIRST_APPLY },
-  );
+  try {
+    return updateOwners(
+      kind,
+      { live: kind.empty(write.apiVersion), next: live },
+      owners,
+      { ...write, manager: BEFORE_FIRST_APPLY },
+    );
+  } catch (error) {
+    if (!(error instanceof TypedValueError)) throw error;
+    throw serverError(
+      `failed to create manager for existing fields: failed to convert new object (${
+        typedName(live, write)
+      }) to smd typed: ${error.message}`,
+    );
+  }
 }
 
 /** Formats an API version for messages: with its group, even if empty. */
@@ -332,12 +341,20 @@ function checkTyped(
     ? [{ path: "", message: `no corresponding type for ${write.apiVersion}` }]
     : typeProblems(schema, object, { allowDuplicates });
   if (problems.length === 0) return;
-  const { namespace = "", name = "" } = object.metadata ?? {};
   throw serverError(
-    `failed to create typed ${what} object (${namespace}/${name}; ${
-      versionText(write.apiVersion)
-    }, Kind=${object.kind}): ${typeProblemsText(problems)}`,
+    `failed to create typed ${what} object (${typedName(object, write)}): ${
+      typeProblemsText(problems)
+    }`,
   );
+}
+
+/** Name, version and kind of an object in messages. */
+function typedName(
+  { metadata, kind }: UntypedObject,
+  { apiVersion }: ManagedFieldsWrite,
+): string {
+  const { namespace = "", name = "" } = metadata ?? {};
+  return `${namespace}/${name}; ${versionText(apiVersion)}, Kind=${kind}`;
 }
 
 function mergeOrRefuse(

@@ -81,6 +81,15 @@ function convertTo(
   return { schema, object: { apiVersion, value } };
 }
 
+/** Checks an object that is stored or updated, in which items may repeat. */
+function checkMatches(kind: VersionedKind, { apiVersion, value }: TypedObject) {
+  const schema = kind.schema(apiVersion);
+  if (schema === undefined) return;
+  const problems = typeProblems(schema, value, { allowDuplicates: true });
+  if (problems.length === 0) return;
+  throw new TypedValueError(typeProblemsText(problems));
+}
+
 /**
  * Converts an object like {@linkcode convertTo}, and names the purpose in the
  * error.
@@ -207,6 +216,9 @@ function takeFields(
  * Computes the owners after a create, update or patch: the writer owns its
  * previous fields and those that it added or changed; other owners lose changed
  * and removed fields.
+ *
+ * @throws {TypedValueError} If an object does not match the schema of its version
+ * or of an owner's.
  */
 export function mergeUpdate(
   kind: VersionedKind,
@@ -214,6 +226,8 @@ export function mergeUpdate(
   owners: FieldOwners,
   write: OwnedWrite,
 ): FieldOwners {
+  checkMatches(kind, objects.next);
+  checkMatches(kind, objects.live);
   const taken = takeFields(kind, ownersUnderSchemas(kind, owners), {
     self: write.id,
     ...objects,

@@ -7,6 +7,7 @@ import {
 import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
 import { badRequest, StatusError } from "../status.ts";
 import { goJsonType } from "../validation/go_value.ts";
+import { mayHaveFloats, readJson, readWrittenJson } from "../exact_json.ts";
 import { parseJson } from "./json_body.ts";
 
 const decoder = new TextDecoder();
@@ -61,11 +62,14 @@ let protobufReader: typeof import("../builtin/protobuf.ts") | undefined;
 /**
  * Parses a body.
  *
+ * @param written Whether floats of JSON stay as they are written, for a decoder.
+ * In YAML, a whole float is an integer.
  * @throws {SyntaxError} If it is malformed.
  */
 export async function parseBody(
   body: Uint8Array,
   form: BodyForm,
+  written = false,
 ): Promise<ParsedBody> {
   if (form === "protobuf") {
     const { readProtobuf } = protobufReader ??= await loadModule(
@@ -86,12 +90,12 @@ export async function parseBody(
       objections: list === "" ? [] : [`yaml: unmarshal errors:${list}`],
     };
   }
-  return parseJsonBody(body);
+  return parseJsonBody(body, written ? readWrittenJson : readJson);
 }
 
 /**
  * Parses YAML that is also JSON, as many clients write it: one line of
- * printable ASCII without merge keys and duplicate fields.
+ * printable ASCII without merge keys, floats and duplicate fields.
  *
  * @returns `undefined` if the text needs a YAML parser.
  */
@@ -100,16 +104,17 @@ function parsePlainJson(
   text: string,
 ): ParsedBody | undefined {
   if (!/^\{[ -~]*\}$/.test(text) || /\\u|"<<"/.test(text)) return undefined;
+  if (mayHaveFloats(text)) return undefined;
   try {
-    const parsed = parseJsonBody(body);
+    const parsed = parseJsonBody(body, readJson);
     return parsed.warnings.length === 0 ? parsed : undefined;
   } catch {
     return undefined;
   }
 }
 
-function parseJsonBody(body: Uint8Array): ParsedBody {
-  const { value, duplicates } = parseJson(body);
+function parseJsonBody(body: Uint8Array, read: typeof readJson): ParsedBody {
+  const { value, duplicates } = parseJson(body, read);
   const warnings = duplicates.map((path) =>
     `duplicate field ${JSON.stringify(path)}`
   );

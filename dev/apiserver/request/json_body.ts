@@ -28,10 +28,14 @@ export class NumberRangeError extends SyntaxError {
  * functions cannot overflow the stack, and duplicate fields are named (the last
  * value wins).
  *
+ * @param read Reads the text.
  * @throws {SyntaxError} If it is not JSON or nested too deeply, or a
  * {@linkcode NumberRangeError} if a number is too large.
  */
-export function parseJson(bytes: Uint8Array): ParsedJson {
+export function parseJson(
+  bytes: Uint8Array,
+  read: typeof readJson = readJson,
+): ParsedJson {
   let text: string;
   try {
     text = decoder.decode(bytes);
@@ -42,7 +46,7 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   if (depth > MAX_DEPTH) throw notJson("exceeded max depth");
   let value: unknown;
   try {
-    value = readJson(text);
+    value = read(text);
   } catch (error) {
     throw notJson(jsonSyntaxProblem(bytes) ?? (error as Error).message);
   }

@@ -57,6 +57,7 @@ export async function readObjectBody(
   const { value, warnings, objections } = await readTree(
     request,
     definition.kind,
+    true,
   );
   checkType(request, value);
   const decoded = decode(request, asObject(value));
@@ -82,10 +83,15 @@ export async function readObjectBody(
   return decoded.object;
 }
 
-/** Parses a body, with Go's error messages. */
+/**
+ * Parses a body, with Go's error messages.
+ *
+ * @param written Whether floats stay as they are written, for a decoder.
+ */
 export async function readTree(
   request: ResourceRequest,
   kind: string,
+  written = false,
 ): Promise<ParsedBody & { readonly value: JsonObject }> {
   const form = bodyForm(request);
   const { body } = request.http;
@@ -100,7 +106,7 @@ export async function readTree(
     unrecognized(`couldn't get version/kind; json parse error: ${why}`);
   let parsed;
   try {
-    parsed = await parseBody(body, form);
+    parsed = await parseBody(body, form, written);
   } catch (error) {
     const { message } = error as Error;
     if (error instanceof NumberRangeError) {

@@ -2,6 +2,7 @@ import type { Node, Scalar } from "yaml";
 import { loadModule } from "@coracle/operator/internal";
 import { MAX_DEPTH, notJson } from "./json_body.ts";
 import { fieldName, type GoScalar, goScalar, goSyntax } from "./yaml_scalar.ts";
+import { CONTROLS, yamlProblem } from "./yaml_problem.ts";
 import { isInteger, readJson, writeJson } from "../exact_json.ts";
 
 /** Parsed YAML document. */
@@ -18,6 +19,9 @@ export interface ParsedYaml {
  * @throws {SyntaxError} If it is not YAML, nested too deeply, or no JSON.
  */
 export async function parseYaml(text: string): Promise<ParsedYaml> {
+  if (CONTROLS.test(text)) {
+    throw notJson("yaml: control characters are not allowed");
+  }
   const { isCollection, isScalar, LineCounter, parseAllDocuments, visit } =
     await loadModule(import("yaml"));
   const lineCounter = new LineCounter();
@@ -31,7 +35,7 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
     return { value: null, problems: [] };
   }
   const [error] = document.errors;
-  if (error) throw notJson(`yaml: ${error.message.split("\n")[0]}`);
+  if (error) throw notJson(yamlProblem(text, error));
   const problems: string[] = [];
   const shown = (node: unknown) =>
     goSyntax((node as Node | null)?.toJS(document));
@@ -69,6 +73,12 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
         names.add(known);
       }
     },
+    Alias(_, alias, path) {
+      const name = alias.source;
+      if (path.some((node) => "anchor" in node && node.anchor === name)) {
+        throw notJson(`yaml: anchor '${name}' value contains itself`);
+      }
+    },
     Scalar(place, scalar) {
       if (place === "key") return;
       const read = readScalar(scalar);
@@ -86,9 +96,21 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw notJson(`yaml: ${(error as Error).message}`);
+    throw notJson(`yaml: ${expansionProblem((error as Error).message)}`);
   }
   return { value: readJson(writeJson(value)), problems };
+}
+
+/** Problem of aliases and merged maps in the words of Go's library. */
+function expansionProblem(message: string): string {
+  const alias = /^Unresolved alias.*: (.*)/.exec(message);
+  return alias
+    ? `unknown anchor '${alias[1]}' referenced`
+    : message.startsWith("Merge sources")
+    ? "map merge requires map or sequence of maps as the value"
+    : message.startsWith("Excessive alias count")
+    ? "document contains excessive aliasing"
+    : message;
 }
 
 /** Whether a key merges the fields of another map. */

@@ -1,3 +1,4 @@
+import { notJson } from "./json_body.ts";
 import { Buffer } from "node:buffer";
 
 /** Value of a YAML scalar as Go's YAML library reads it; an integer is a bigint. */
@@ -37,11 +38,36 @@ const PREFIX = "tag:yaml.org,2002:";
  * Reads a scalar: without timestamps and numbers to the base of 60.
  *
  * @param tag Tag of the scalar; empty for a plain one without a tag.
+ * @throws {SyntaxError} If it is not of the tag's type.
  */
 export function goScalar(text: string, tag: string): GoScalar {
   const type = tag.startsWith(PREFIX) ? tag.slice(PREFIX.length) : tag;
-  if (type === "binary") return Buffer.from(text, "base64").toString();
+  if (type === "binary") {
+    if (/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) {
+      return Buffer.from(text, "base64").toString();
+    }
+    throw notJson("yaml: !!binary value contains invalid base64 data");
+  }
   if (!/^(?:|bool|int|float|null)$/.test(type)) return text;
+  const read = plainScalar(text, type);
+  const found = typeOf(read);
+  if (type === "" || found === type || found === "int" && type === "float") {
+    return read;
+  }
+  throw notJson(
+    `yaml: cannot decode !!${found} \`${text}\` as a !!${type}`,
+  );
+}
+
+/** Name of the type of a scalar. */
+function typeOf(value: GoScalar): string {
+  if (value === null) return "null";
+  if (typeof value === "bigint") return "int";
+  if (typeof value === "number") return "float";
+  return typeof value === "boolean" ? "bool" : "str";
+}
+
+function plainScalar(text: string, type: string): GoScalar {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
   if (!/^[-+.\d]/.test(text)) return text;

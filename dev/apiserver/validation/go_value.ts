@@ -1,5 +1,5 @@
 import { isJsonObject } from "@coracle/operator/internal";
-import { isInteger, isNumber, rawInteger } from "../exact_json.ts";
+import { isFloat, isInteger, isNumber, rawInteger } from "../exact_json.ts";
 
 /** Number of JSON as Go prints it: an integer by its digits, others as floats. */
 export function goNumber(value: number | bigint): string {
@@ -75,7 +75,7 @@ export function goShown(value: unknown): string {
 /** Name of the JSON type of a value in messages of Go's decoder. */
 export function goJsonType(value: unknown): string {
   if (Array.isArray(value)) return "array";
-  if (isNumber(value)) return "number";
+  if (isNumber(value) || isFloat(value)) return "number";
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 

@@ -42,7 +42,8 @@ export class IpAddress {
       (sum, group) => sum * 65_536n + BigInt(`0x${group}`),
       0n,
     );
-    return new IpAddress(6, bits);
+    // As in ::ffff:0102:0304.
+    return bits >> 32n === 0xffffn ? undefined : new IpAddress(6, bits);
   }
 
   /** Address with all bits after the first `length` set to zero. */

@@ -48,7 +48,7 @@ import {
 } from "../status.ts";
 import { respondWritten, type Written } from "./create.ts";
 import { checkPath, type UpdateHow, updateObject } from "./update.ts";
-import { writeJson } from "../exact_json.ts";
+import { rawInteger, writeJson } from "../exact_json.ts";
 
 /** Patch type, by media type. */
 export type PatchType = "json" | "merge" | "strategic" | "apply";
@@ -138,7 +138,11 @@ export async function readPatch(
   if (type !== "apply") findStored(request);
   let parsed;
   try {
-    parsed = await parseBody(body, type === "apply" ? "yaml" : "json");
+    parsed = await parseBody(
+      body,
+      type === "apply" ? "yaml" : "json",
+      type !== "strategic",
+    );
   } catch (error) {
     const { message } = error as Error;
     throw unreadable(type, message, "error converting YAML to JSON");
@@ -317,7 +321,9 @@ function checkPatchedType(value: JsonObject): void {
 
 /** Error 422: the patched object cannot be decoded. */
 export function invalidPatch(value: unknown, why: string): StatusError {
-  const text = typeof value === "string" ? value : writeJson(value);
+  const text = typeof value === "string"
+    ? value
+    : JSON.stringify(value, (_, part: unknown) => rawInteger(part));
   return invalid({ group: "", kind: "" }, [
     fieldError.invalid("patch", text, why),
   ]);

@@ -45,6 +45,8 @@ import {
 } from "./patch.ts";
 import { checkPath, type UpdateHow, updateObject } from "./update.ts";
 import type { Written } from "./create.ts";
+import { isFloat } from "../exact_json.ts";
+import { goJsonType } from "../validation/go_value.ts";
 
 const SCALE_VERSION = "autoscaling/v1";
 
@@ -222,7 +224,7 @@ export async function updateScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const options = readWriteOptions(request, "UpdateOptions");
-  const { value } = await readTree(request, "Scale");
+  const { value } = await readTree(request, "Scale", true);
   const { kind = "Scale", apiVersion = "autoscaling/v1" } = value;
   if (kind !== "Scale" || apiVersion !== "autoscaling/v1") {
     throw badRequest(
@@ -333,7 +335,9 @@ function checkPatched(value: JsonObject): void {
   if (typeof replicas !== "number") {
     throw invalidPatch(
       value,
-      `json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+      `json: cannot unmarshal ${
+        notAnInteger(replicas)
+      } into Go struct field ScaleSpec.spec.replicas of type int32`,
     );
   }
 }
@@ -385,8 +389,16 @@ function replicasOf(scale: UntypedObject): number {
     return replicas;
   }
   throw badRequest(
-    `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+    `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${
+      notAnInteger(replicas)
+    } into Go struct field ScaleSpec.spec.replicas of type int32`,
   );
+}
+
+/** What Go's decoder names in place of an integer. */
+function notAnInteger(value: unknown): string {
+  if (isFloat(value)) return `number ${value.description}`;
+  return typeof value === "number" ? `number ${value}` : goJsonType(value);
 }
 
 /** Whether an entry of managedFields has a dotted path. */

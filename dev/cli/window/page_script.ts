@@ -196,7 +196,7 @@ function drawObjects(objects) {
     (one.object + " " + one.controller).toLowerCase().includes(wanted) &&
     (!isFailing || stateOf(one) === "failing"));
   fill("objects", ...shown.map((one) => {
-    const { object, controller, attempt, runs } = one;
+    const { object, controller, attempt, runs, scheduled } = one;
     const state = stateOf(one), last = runs.at(-1);
     return element("tr", { class: object === chosen ? "chosen" : undefined },
       element("td", {}, objectButton(object)),
@@ -205,7 +205,7 @@ function drawObjects(objects) {
         attempt > 0 ? " (attempt " + attempt + ")" : "",
         last?.error === undefined ? undefined : element("div", { class: "error" }, last.error)),
       element("td", { class: "number hide" }, last === undefined ? "" : clock(last.at)),
-      element("td", {}, last?.next ?? ""));
+      element("td", {}, last?.next ?? (scheduled === undefined ? "" : "schedule at " + clock(scheduled))));
   }));
   byId("none").hidden = shown.length > 0;
 }

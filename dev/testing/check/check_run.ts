@@ -22,6 +22,7 @@ import {
   type ForeignChange,
   type Perturbation,
   RETRY_MS,
+  type WorldPlan,
   worldPlan,
 } from "./plan.ts";
 import {
@@ -32,6 +33,7 @@ import {
   type TraceEntry,
   writesOf,
 } from "./run_record.ts";
+import { restingKey } from "./resting_state.ts";
 import { clusterState } from "./state.ts";
 import { type CheckStep, type Scenario, stepText } from "./workload.ts";
 import type {
@@ -57,6 +59,11 @@ export interface RunSetup
   readonly endpoints?: boolean | undefined;
   /** Duration of the idle time at the end of the run, in milliseconds. */
   readonly idle?: number | undefined;
+  /**
+   * Whether a state at rest after a step is known to lead to no finding: there the
+   * run ends.
+   */
+  readonly isKnown?: ((step: number, state: string) => boolean) | undefined;
   /** Explorer that chooses the order of event deliveries and writes. */
   readonly explorer?: Explorer | undefined;
 }
@@ -102,6 +109,7 @@ export async function runScenario(
   });
   begun.world = world;
   const steps: SettledStep[] = [];
+  const resting: string[] = [];
   const bounds: number[] = [];
   let acted = 0;
   // More are reported as too many, whatever follows.
@@ -141,14 +149,22 @@ export async function runScenario(
         quiet = await settled(world, violations, { at, writes }) && quiet;
       }
       if (step.settle !== false) explorer?.rest();
+      const objects = objectsOf(world);
       steps.push({
         text: stepText(step),
         quiet,
-        objects: objectsOf(world),
+        objects,
         revision: world.revision,
         writes: world.writes,
       });
       if (!quiet) break;
+      const isKept = step.settle !== false && explorer === undefined &&
+        world.isUndisturbed && isOver(plan, at);
+      const state = isKept
+        ? restingKey(world.trace, objects, world.incarnation)
+        : "";
+      resting.push(state);
+      if (isKept && setup.isKnown?.(at, state)) break;
     }
     explorer?.end();
     bounds.push(world.trace.length);
@@ -163,6 +179,7 @@ export async function runScenario(
     return {
       steps,
       trace,
+      resting,
       before: given,
       idle: {
         duration: idle,
@@ -188,6 +205,15 @@ export async function runScenario(
   } finally {
     await world.end();
   }
+}
+
+/** Whether a plan has no further part after a step of the workload. */
+function isOver(
+  { foreign, jumps, waits, upgradeAfter = -1 }: WorldPlan,
+  at: number,
+): boolean {
+  return jumps.length === 0 && upgradeAfter <= at &&
+    [...waits, ...foreign.map(({ step }) => step)].every((step) => step <= at);
 }
 
 /** Waits until the operator is at rest, and then checks the invariants. */

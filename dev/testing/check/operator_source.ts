@@ -82,7 +82,7 @@ export async function operatorSource(
     one.controllers ?? []
   );
   const registered = controllers.flatMap((one) => [
-    one.kind,
+    ...one.isJob ? [] : [one.kind],
     ...one.secondaryKinds,
     ...one.readOnlyKinds,
   ]);
@@ -95,7 +95,9 @@ export async function operatorSource(
   const defined = [...new Set(all)].filter((kind): kind is DefinedKind =>
     isDefinedKind(kind)
   );
-  const primaries = [...new Set(controllers.map((one) => one.kind))];
+  const primaries = [
+    ...new Set(controllers.flatMap((one) => one.isJob ? [] : [one.kind])),
+  ];
   const { builtinDefinitions } = await import(
     "../../apiserver/builtin/builtin_definitions.ts"
   );

@@ -208,6 +208,22 @@ type Kind<D extends Perturbation["do"]> = Extract<
   { readonly do: D }
 >;
 
+/** Kinds of perturbations that never end. */
+const LASTING: ReadonlySet<Perturbation["do"]> = new Set([
+  "clock",
+  "late",
+  "flap",
+  "never",
+  "linger",
+  "twins",
+]);
+
+/** Number of attempts that a perturbation affects. */
+function attemptsOf(one: Perturbation): number {
+  if (one.do === "call") return one.how === "refused" ? REFUSED_CALLS : 1;
+  return "times" in one ? one.times ?? 1 : 1;
+}
+
 /** Perturbations of a simulation; each takes effect at its write or event. */
 export class Perturbations {
   readonly #all: readonly Perturbation[];
@@ -281,9 +297,8 @@ export class Perturbations {
     let verdict: WriteVerdict = {};
     for (const one of this.#all) {
       if (!("write" in one) || one.write === undefined) continue;
-      const times = "times" in one ? one.times ?? 1 : 1;
       const hits = this.hits[this.#all.indexOf(one)] ?? 0;
-      if (hits >= times) continue;
+      if (hits >= attemptsOf(one)) continue;
       if (write === one.write) this.#targets.set(one, target);
       if (this.#targets.get(one) !== target) continue;
       this.#hit(one);
@@ -333,6 +348,17 @@ export class Perturbations {
     return verdict;
   }
 
+  /** Whether all have taken effect, and none has any more. */
+  get areOver(): boolean {
+    if (this.#stale !== undefined || this.endangersLeases) return false;
+    if (this.#now < this.until) return false;
+    return this.#all.every((one, at) => {
+      if (LASTING.has(one.do)) return false;
+      if (one.do === "missed") return this.#gapIsOver;
+      return (this.hits[at] ?? 0) >= attemptsOf(one);
+    });
+  }
+
   /** Whether the Leases of the operator are in danger. */
   get endangersLeases(): boolean {
     return this.#now <=
@@ -342,8 +368,8 @@ export class Perturbations {
   /** Disturbance of a request outside of the cluster; undefined without one. */
   onCall(call: number, target: string): CallFault | undefined {
     for (const one of this.#of("call")) {
-      const times = one.how === "refused" ? REFUSED_CALLS : 1;
-      if ((this.hits[this.#all.indexOf(one)] ?? 0) >= times) continue;
+      const hits = this.hits[this.#all.indexOf(one)] ?? 0;
+      if (hits >= attemptsOf(one)) continue;
       if (call === one.call) this.#targets.set(one, target);
       if (this.#targets.get(one) !== target) continue;
       this.#hit(one);

@@ -77,6 +77,11 @@ export interface SettledStep {
 export interface RunRecord {
   readonly steps: readonly SettledStep[];
   readonly trace: readonly TraceEntry[];
+  /**
+   * Key of the state at rest after each step, from the step on from which nothing is
+   * disturbed any more; empty before, and where the operator is not at rest.
+   */
+  readonly resting: readonly string[];
   /** Keys of the objects that existed before the workload. */
   readonly before: readonly string[];
   /** Writes in the idle time after the last step. */

@@ -323,6 +323,11 @@ export class World {
     return this.#perturbations.hits;
   }
 
+  /** Whether all perturbations have taken effect, and none has any more. */
+  get isUndisturbed(): boolean {
+    return this.#perturbations.areOver;
+  }
+
   /** Virtual time since the start, in milliseconds. */
   get now(): number {
     return this.#clock.now();

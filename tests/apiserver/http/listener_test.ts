@@ -277,6 +277,25 @@ test("the server uses HTTPS with a certificate of its own authority", async () =
   }
 });
 
+test("what precedes a cut arrives over HTTP/1.1", async () => {
+  await withServer(async (server) => {
+    await send(server, "POST", C, { body: '{"metadata":{"name":"a"}}' });
+    for (const path of [C, `${C}?watch=1`]) {
+      server.faults.add({ count: 1, effect: { cutAfter: 70 } });
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      socket.on("error", () => {});
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.token}\r\n\r\n`,
+      );
+      let text = "";
+      socket.on("data", (chunk) => text += chunk);
+      await new Promise((resolve) => socket.once("close", resolve));
+      const body = text.slice(text.indexOf("{"));
+      assert.equal(body.trimEnd().length, 70, text);
+    }
+  });
+});
+
 test("a long list is sent with back-pressure", async () => {
   await withServer(async (server) => {
     const value = "x".repeat(200_000);

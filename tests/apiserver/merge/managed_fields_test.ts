@@ -218,6 +218,49 @@ test("updateManagedFields ignores malformed entries", () => {
   assert.deepEqual(next.metadata.managedFields, live.metadata.managedFields);
 });
 
+for (
+  const [what, status] of [
+    ["a text in place of an object", "Ready"],
+    ["a list in place of an object", []],
+    ["a number in place of a text", { phase: 1 }],
+    ["a field that is not in the schema", { unknown: "a" }],
+  ] as const
+) {
+  test(`updateManagedFields removes all owners for a status with ${what}`, () => {
+    const next = { spec: { n: 2 }, status };
+    const created = update(undefined, "creator", next);
+    assert.equal(created.metadata.managedFields, undefined);
+    const live = update(undefined, "creator", { spec: { n: 1 } });
+    const updated = update(live, "other", next);
+    assert.equal(updated.metadata.managedFields, undefined);
+    // Nor has the object an owner from then on.
+    const later = update(updated, "other", { spec: { n: 3 } });
+    assert.equal(later.metadata.managedFields, undefined);
+  });
+}
+
+test("updateManagedFields removes all owners of an object whose schema changed", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  live.spec = { n: "1" };
+  const next = update(live, "other", { spec: { n: 1 } });
+  assert.equal(next.metadata.managedFields, undefined);
+});
+
+test("applyManaged refuses an object without owners that does not fit its schema", () => {
+  const live = update(undefined, "creator", { spec: { n: "1" } });
+  assert.equal(live.metadata.managedFields, undefined);
+  assert.throws(() => apply(live, "one", { n: "2" }), {
+    message:
+      "failed to create manager for existing fields: failed to convert new object (/a; example.com/v1, Kind=Widget) to smd typed: .spec.n: expected numeric (int or float), got string",
+  });
+});
+
+test("updateManagedFields keeps the owners of a set with repeated items", () => {
+  const live = update(undefined, "creator", { spec: { tags: ["a", "a"] } });
+  const next = update(live, "other", { spec: { n: 1, tags: ["a", "a"] } });
+  assert.deepEqual(owned(next)["other Update"], [".spec.n"]);
+});
+
 test("updateManagedFields merges the oldest of more than ten updates", () => {
   let live = update(undefined, "m0", { spec: { labels: {} } });
   const labels: Record<string, string> = {};

@@ -115,6 +115,94 @@ test("YAML that cannot be JSON is refused with the messages of Kubernetes", asyn
   }
 });
 
+/** Texts that are no YAML, with the errors of a kube-apiserver 1.36. */
+const MALFORMED: readonly (readonly [yaml: string, message: string])[] = [
+  ["a: b: c", "yaml: mapping values are not allowed in this context"],
+  ["a: [1, 2", "yaml: line 1: did not find expected ',' or ']'"],
+  ["a: {b: 1", "yaml: line 1: did not find expected ',' or '}'"],
+  ["a: 'x", "yaml: found unexpected end of stream"],
+  ['a: "x', "yaml: found unexpected end of stream"],
+  ['a: "\\q"', "yaml: found unknown escape character"],
+  ["\ta: 1", "yaml: found character that cannot start any token"],
+  ["a:\n\t- b", "yaml: line 2: found character that cannot start any token"],
+  ["- a\nb: c", "yaml: line 1: did not find expected '-' indicator"],
+  [
+    "a: b\n c: d",
+    "yaml: line 2: mapping values are not allowed in this context",
+  ],
+  ["a: *x", "yaml: unknown anchor 'x' referenced"],
+  ["a: &x 1\nb: *y", "yaml: unknown anchor 'y' referenced"],
+  ["a: @x", "yaml: found character that cannot start any token"],
+  ["a: `x", "yaml: found character that cannot start any token"],
+  ["a: !<x", "yaml: did not find the expected '>'"],
+  ["a: |\n  x\n y\nz", "yaml: line 2: did not find expected key"],
+  ["a: >x\n  b", "yaml: did not find expected comment or line break"],
+  ["a: 1\n- b", "yaml: line 1: did not find expected key"],
+  [
+    "key: value\n  bad indent: x",
+    "yaml: line 2: mapping values are not allowed in this context",
+  ],
+  [
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: b\n c: d",
+    "yaml: line 6: did not find expected key",
+  ],
+  [
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n name: a\n  labels: {}",
+    "yaml: line 5: mapping values are not allowed in this context",
+  ],
+  ["a: \u0000", "yaml: control characters are not allowed"],
+  ["a: \u0007", "yaml: control characters are not allowed"],
+  ["!!int abc", "yaml: cannot decode !!str `abc` as a !!int"],
+  ["a: !!int abc", "yaml: cannot decode !!str `abc` as a !!int"],
+  ["a: !!bool x", "yaml: cannot decode !!str `x` as a !!bool"],
+  ["a: !!float x", "yaml: cannot decode !!str `x` as a !!float"],
+  ['a: !!binary "@"', "yaml: !!binary value contains invalid base64 data"],
+  ["<<: 5", "yaml: map merge requires map or sequence of maps as the value"],
+  ["<<: [1]", "yaml: map merge requires map or sequence of maps as the value"],
+  ["a: 'b'c", "yaml: did not find expected key"],
+  ['a: "b" c', "yaml: did not find expected key"],
+  ["- - a\n - b", "yaml: line 1: did not find expected '-' indicator"],
+  ["{a, b", "yaml: line 1: did not find expected ',' or '}'"],
+  ["[a: b, c", "yaml: line 1: did not find expected ',' or ']'"],
+  ["a: |3\n  x", "yaml: line 1: did not find expected key"],
+  ["a: |x", "yaml: did not find expected comment or line break"],
+  ["'a", "yaml: found unexpected end of stream"],
+  ['"a', "yaml: found unexpected end of stream"],
+  ["a: ,", "yaml: did not find expected node content"],
+  ["a: ]", "yaml: did not find expected node content"],
+  ["a: }", "yaml: did not find expected node content"],
+  ["a: %x", "yaml: found character that cannot start any token"],
+  ["*a", "yaml: unknown anchor 'a' referenced"],
+  ["? - a\n  - b\n: c", 'yaml: invalid map key: []interface {}{"a", "b"}'],
+  ["a: b # c\n  d: e", "yaml: line 1: did not find expected key"],
+  ["%FOO bar\na: 1", "yaml: found unknown directive name"],
+  ["a\nb: c", "yaml: line 2: mapping values are not allowed in this context"],
+  ["a: - b", "yaml: block sequence entries are not allowed in this context"],
+  ["a: ? b", "yaml: mapping keys are not allowed in this context"],
+  ["\u0080: a", "yaml: control characters are not allowed"],
+  ["{a: b, a: c", "yaml: line 1: did not find expected ',' or '}'"],
+  ["a: &", "yaml: did not find expected alphabetic or numeric character"],
+  ["a: *", "yaml: did not find expected alphabetic or numeric character"],
+  ["a: !!", "yaml: did not find expected tag URI"],
+  ['x: "\\x4"', "yaml: did not find expected hexdecimal number"],
+  ['x: "\\u12"', "yaml: did not find expected hexdecimal number"],
+  ['x: "\\U0011FFFF"', "yaml: found invalid Unicode character escape code"],
+  ["x: 'a\n\n", "yaml: line 3: found unexpected end of stream"],
+  ["a: &a\n  b: *a", "yaml: anchor 'a' value contains itself"],
+  [
+    "kind: ConfigMap\nkind: ConfigMap\nfoo",
+    "yaml: line 4: could not find expected ':'",
+  ],
+  ["a:b\nc: d", "yaml: line 2: mapping values are not allowed in this context"],
+  ["- a\n-b\n- c", "yaml: line 3: could not find expected ':'"],
+];
+
+test("YAML that cannot be read is refused with the messages of Kubernetes", async () => {
+  for (const [yaml, message] of MALFORMED) {
+    await assert.rejects(parseYaml(yaml), { message }, yaml);
+  }
+});
+
 test("YAML fields of one name are found by value and type", async () => {
   const problems = async (yaml: string) => (await parseYaml(yaml)).problems;
   const set = (key: string) => [`line 2: key ${key} already set in map`];

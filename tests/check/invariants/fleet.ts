@@ -22,10 +22,8 @@ import type {
 } from "../../../core/crd/kind_definition.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import {
-  type ControllerHandle,
-  Operator,
-} from "../../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
+import { Operator } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import type { WorldStart } from "../../../dev/testing/check/world.ts";
 import type { LogFields, Logger } from "../../../core/logger.ts";

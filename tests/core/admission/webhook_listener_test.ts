@@ -6,7 +6,10 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
-import { WebhookListener } from "../../../core/admission/webhook_listener.ts";
+import {
+  showsCertificates,
+  WebhookListener,
+} from "../../../core/admission/webhook_listener.ts";
 import {
   parseReview,
   type WebhookRoute,
@@ -14,6 +17,7 @@ import {
 import { systemClock } from "../../../core/clock.ts";
 import { openHttpTransport } from "../../../core/client/transport/open_transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
+import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { inTime } from "../../support/in_time.ts";
 
 const LIMIT = 1_000;
@@ -30,10 +34,22 @@ const [old, next] = authorities.map((authority) =>
 ) as [ReturnType<typeof issueCertificate>, typeof authorities[number]];
 const bundle = authorities.map(({ certificate }) => certificate).join("");
 
+const metrics = new MetricsRegistry();
+
+/** Number of refusals with a status. */
+function refusals(status: number): number {
+  const series = `\ncoracle_webhook_refusals_total{status="${status}"} `;
+  return Number(metrics.text().split(series)[1]?.split("\n")[0] ?? 0);
+}
+
+const entered = Promise.withResolvers<void>();
 const waiting = Promise.withResolvers<void>();
 const routes = new Map<string, WebhookRoute>([
   ["/echo", (body) => Promise.resolve({ got: parseReview(body) })],
-  ["/wait", () => waiting.promise.then(() => ({}))],
+  ["/wait", () => {
+    entered.resolve();
+    return waiting.promise.then(() => ({}));
+  }],
   ["/fail", () => Promise.reject(new Error("Cannot decide: no database"))],
   [
     "/late",
@@ -50,6 +66,7 @@ const listener = new WebhookListener(routes, {
   concurrency: 1,
   clock: systemClock,
   log: silentLogger,
+  metrics,
 });
 
 before(() => listener.start(old));
@@ -85,6 +102,7 @@ test("the webhook listener answers a review, and refuses what is none", async ()
   assert.deepEqual(await ask("/echo", '{"a":1}'), [200, '{"got":{"a":1}}']);
   assert.equal((await ask("/healthz", undefined, {}, "GET"))[0], 200);
   assert.equal((await ask("/other"))[0], 404);
+  assert.equal(refusals(404), 1);
   assert.equal((await ask("/echo", undefined, {}, "GET"))[0], 405);
   assert.equal((await ask("/echo", "{}", {}))[0], 415);
   assert.deepEqual(await ask("/echo", "{"), [
@@ -105,19 +123,20 @@ test("the webhook listener answers a review, and refuses what is none", async ()
 
 test("the webhook listener refuses a request beyond those in progress with 429", async () => {
   const first = ask("/wait");
-  let status = 0;
-  // The first request may still be on its way.
-  while (status !== 429) [status] = await ask("/late?timeout=1s");
+  await inTime("the first request is handled", entered.promise, 10_000);
+  assert.equal((await ask("/late?timeout=1s"))[0], 429);
   waiting.resolve();
   assert.deepEqual(await first, [200, "{}"]);
+  assert.equal(refusals(429), 1);
 });
 
-/** Opens a connection and returns it with the issuer of its certificate. */
-async function connected(
+/** Opens a connection. */
+async function opened(
+  port: number,
   options: ConnectionOptions = {},
-): Promise<[socket: TLSSocket, issuer: string | undefined]> {
+): Promise<{ readonly socket: TLSSocket }> {
   const socket = connect({
-    port: listener.port as number,
+    port,
     host: "127.0.0.1",
     servername: "localhost",
     ca: bundle,
@@ -128,8 +147,15 @@ async function connected(
     new Promise<void>((resolve, reject) => {
       socket.on("secureConnect", resolve).on("error", reject);
     }),
-    10_000,
   );
+  return { socket };
+}
+
+/** Opens a connection and returns it with the issuer of its certificate. */
+async function connected(): Promise<
+  [socket: TLSSocket, issuer: string | undefined]
+> {
+  const { socket } = await opened(listener.port as number);
   const { issuer } = socket.getPeerCertificate();
   return [socket, String(issuer.CN)];
 }
@@ -141,7 +167,7 @@ async function line(socket: TLSSocket): Promise<string> {
     socket.once("close", () => reject(new Error("closed")));
   });
   socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-  return await inTime("answers", answer, 10_000);
+  return await inTime("answers", answer);
 }
 
 test("a new certificate serves new connections, and open ones stay open", async () => {
@@ -154,4 +180,64 @@ test("a new certificate serves new connections, and open ones stay open", async 
   assert.match(await line(open), / 200 /);
   assert.match(await line(later), / 200 /);
   for (const socket of [open, later]) socket.destroy();
+});
+
+test("the webhook listener lets in only callers with a certificate, by name", async () => {
+  const client = createAuthority({ commonName: "callers" });
+  const stranger = createAuthority({ commonName: "strangers" });
+  const make = (callers: "all" | readonly string[]) =>
+    new WebhookListener(routes, {
+      port: 0,
+      host: "127.0.0.1",
+      bodyLimit: LIMIT,
+      concurrency: 1,
+      callers,
+      clock: systemClock,
+      log: silentLogger,
+      metrics,
+    });
+  const knowsNames = showsCertificates();
+  const named = ["kube-apiserver"];
+  if (!knowsNames) assert.throws(() => make(named), /servers of Bun do not/);
+  const strict = make(knowsNames ? named : "all");
+  await strict.start({ ...old, clientAuthorities: client.certificate });
+  const askAs = async (pair?: typeof old, path = "/echo") => {
+    const { socket } = await opened(strict.port as number, {
+      cert: pair?.certificate,
+      key: pair?.key,
+    });
+    const answer = inTime(
+      "answers",
+      new Promise<string>((resolve) =>
+        socket.once("data", (data) => resolve(String(data)))
+      ),
+      10_000,
+    );
+    const method = path === "/echo" ? "POST" : "GET";
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+    );
+    const text = await answer;
+    socket.destroy();
+    return Number(text.slice(9, 12));
+  };
+  const issued = (authority: typeof client, commonName: string) =>
+    issueCertificate(authority, { commonName, usage: "client" });
+  try {
+    assert.equal(await askAs(), 401);
+    assert.equal(await askAs(issued(stranger, "kube-apiserver")), 401);
+    const other = await askAs(issued(client, "someone"));
+    assert.equal(other, knowsNames ? 403 : 200);
+    assert.equal(await askAs(issued(client, "kube-apiserver")), 200);
+    // Probes have no certificate.
+    assert.equal(await askAs(undefined, "/healthz"), 200);
+    assert.equal(refusals(401), 2);
+    assert.equal(refusals(403), knowsNames ? 1 : 0);
+    // The authorities are replaced without a restart.
+    await strict.use({ ...old, clientAuthorities: stranger.certificate });
+    assert.equal(await askAs(issued(client, "kube-apiserver")), 401);
+    assert.equal(await askAs(issued(stranger, "kube-apiserver")), 200);
+  } finally {
+    await strict.stop();
+  }
 });

@@ -10,7 +10,11 @@ import {
   configFromText,
   loadConfig,
 } from "../../../core/config/load_config.ts";
-import { ConfigMap, Deployment } from "../../../core/kinds/mod.ts";
+import {
+  ConfigMap,
+  Deployment,
+  ServiceAccount,
+} from "../../../core/kinds/mod.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { until } from "../../support/until.ts";
@@ -260,6 +264,47 @@ test("An informer over a client follows the server", async () => {
   });
   await until("the informer sees it", () => informer.get("default/informed"));
   await informer.stop();
+});
+
+test("client.createSubresource posts a body with the key of its object", async () => {
+  const key = inDefault("account");
+  await client.create(ServiceAccount, { metadata: key });
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
+  const spec = { audiences: ["vault"], expirationSeconds: 600 };
+  const made = await client.createSubresource<
+    { metadata: unknown; spec: object; status: { token: string } }
+  >(ServiceAccount, key, "token", { ...body, spec });
+  assert.partialDeepStrictEqual(made, { metadata: key, spec });
+  assert.match(made.status.token, /^[\w-]+\.[\w-]+\.[\w-]+$/);
+});
+
+test("client.createSubresource refuses a wrong key, part and body", async () => {
+  const key = inDefault("account");
+  const call = (args: unknown[]) =>
+    client.createSubresource(
+      ...[ServiceAccount, ...args] as Parameters<Client["createSubresource"]>,
+    );
+  const wrong: [unknown[], string][] = [
+    [
+      ["default/account", "token", {}],
+      'Cannot address ServiceAccount: its key must be an object with a name, such as { namespace, name }: received "default/account"',
+    ],
+    [
+      [{ name: "account" }, "token", {}],
+      'Cannot address ServiceAccount: a namespaced kind needs a namespace: received name "account" alone',
+    ],
+    [
+      [key, "../b", {}],
+      'Cannot address ServiceAccount: its subresource must be a name: received "../b"',
+    ],
+    [
+      [key, "token", "text"],
+      'Cannot create ServiceAccount: it must be an object with "metadata": received a string',
+    ],
+  ];
+  for (const [args, message] of wrong) {
+    await assert.rejects(() => call(args), { message });
+  }
 });
 
 test("Client reads a rotated token file when the old token is refused", async () => {

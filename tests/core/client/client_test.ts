@@ -764,7 +764,7 @@ test("Client.load on a replaced host keeps the options of the caller", async () 
       assert.equal(client.defaults[name], options[name], name);
     }
     const refused = assert.rejects(client.get(POD, KEY), { status: 429 });
-    await inTime("a request that is not repeated", refused, 5_000);
+    await inTime("a request that is not repeated", refused);
     await client.apply(POD, OBJECT);
     const [, transport] = transports;
     const { path, headers } = transport?.requests[1] ?? {};

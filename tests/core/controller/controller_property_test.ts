@@ -7,7 +7,7 @@ import { sleep } from "../../../core/clock.ts";
 import type { Namespaces } from "../../../core/controller/namespaces.ts";
 import { patchStatus } from "../../../core/controller/result.ts";
 import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import type { Operator } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { Gadget, OperatorFixture } from "../../support/operator_fixture.ts";

@@ -6,10 +6,8 @@ import {
   type ControllerDeps,
 } from "../../../core/controller/controller.ts";
 import { ConfigMap, Node } from "../../../core/kinds/core_v1.ts";
-import {
-  type ControllerHandle,
-  Operator,
-} from "../../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
+import { Operator } from "../../../core/operator/operator.ts";
 import { TestCluster } from "../../../dev/testing/test_cluster.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 

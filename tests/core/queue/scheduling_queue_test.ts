@@ -640,3 +640,31 @@ test("SchedulingQueue keeps the value of a key until it is unset or the key is r
   queue.remove("idle");
   assert.deepEqual([queue.valueOf("idle"), queue.size], [undefined, 0]);
 });
+
+test("SchedulingQueue collects adds until they pause, or for the longest time", async () => {
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock });
+  const add = () => {
+    queue.collect("a", 10, 25);
+    queue.add("a");
+  };
+  add();
+  await clock.advance(8);
+  add();
+  await clock.advance(8);
+  add();
+  await clock.advance(8);
+  assert.equal(queue.waiting, 0);
+  add();
+  await clock.advance(1);
+  const item = queue.take();
+  assert.equal(item?.events, 4);
+  // An add during the run is collected after it.
+  add();
+  queue.done(item as QueueItem);
+  assert.equal(queue.waiting, 0);
+  await clock.advance(10);
+  // A key that is ready is not held any more.
+  add();
+  assert.equal(queue.take()?.events, 2);
+});

@@ -118,6 +118,7 @@ export function run(
         numbered.filter((entry) => entry.type === "write" && entry.step <= step)
           .length,
     })),
+    resting: [],
     before: [],
     idle: { duration: 86_400_000, writes: 0 },
     violations: [],

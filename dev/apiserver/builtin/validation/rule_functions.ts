@@ -5,6 +5,8 @@ import {
   jsonEquals,
   type JsonObject,
   parseApiVersion,
+  scheduleProblem,
+  timeZoneProblem,
 } from "@coracle/operator/internal";
 import type {
   Container,
@@ -18,7 +20,6 @@ import type {
 } from "@coracle/operator/kinds";
 import { qosClassOf } from "../lifecycle/pod_qos.ts";
 import type { RuleFunction } from "../../validation/rules/expression.ts";
-import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { goJson } from "../../validation/go_value.ts";
 import { selects } from "../../validation/rules/label_rules.ts";
 import { FORMATS } from "../../validation/rules/rule_words.ts";

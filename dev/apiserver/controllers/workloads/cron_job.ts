@@ -1,4 +1,5 @@
 import { timestamp } from "@coracle/operator/client";
+import { type CronTimes, cronTimes } from "@coracle/operator/internal";
 import { CronJob, type CronJobStatus, Job } from "@coracle/operator/kinds";
 import { StatusError } from "../../status.ts";
 import {
@@ -7,7 +8,6 @@ import {
   controllerReference,
 } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
-import { type CronTimes, cronTimes } from "./cron_times.ts";
 import { finishOf } from "./job.ts";
 import { byAge } from "./pods.ts";
 

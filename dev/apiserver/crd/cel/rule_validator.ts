@@ -27,7 +27,8 @@ import {
   OUT_OF_BUDGET,
   usableMessage,
 } from "./rule_compiler.ts";
-import { SchemaTypes, type SchemaValues } from "./schema_values.ts";
+import { asWritten, SchemaTypes, type SchemaValues } from "./schema_values.ts";
+import { isFloat } from "../../exact_json.ts";
 import { ownField } from "../schema/json_tree.ts";
 
 /** Options of a validation. */
@@ -172,10 +173,15 @@ class RuleRun {
       ? new Correlation(value, old, node.schema)
       : undefined;
     for (const [index, item] of value.entries()) {
-      this.node(node.items, item, pairs?.index(index)?.old, {
-        ...below(position, position.correlation?.index(index)),
-        path: keyPath(position.path, index),
-      });
+      this.node(
+        node.items,
+        asWritten(value, index, item),
+        pairs?.index(index)?.old,
+        {
+          ...below(position, position.correlation?.index(index)),
+          path: keyPath(position.path, index),
+        },
+      );
     }
   }
 
@@ -189,7 +195,7 @@ class RuleRun {
       const inner = node.properties.get(name) ?? node.others;
       if (inner === undefined) continue;
       const before = isJsonObject(old) ? ownField(old, name) : undefined;
-      this.node(inner, field, before, {
+      this.node(inner, asWritten(value, name, field), before, {
         ...below(position, position.correlation?.key(name)),
         path: node.properties.has(name)
           ? childPath(position.path, name)
@@ -210,11 +216,6 @@ class RuleRun {
     const oldSelf = old === undefined || old === null
       ? undefined
       : node.values.convert(old);
-    for (const one of [self, oldSelf]) {
-      if (!(one instanceof CelError)) continue;
-      this.causes.push(fieldError.invalid(field, type, one.message));
-      return;
-    }
     for (const compiled of node.rules) {
       const { rule, program, error, usesOldSelf } = compiled;
       if (program === undefined) {
@@ -228,7 +229,8 @@ class RuleRun {
         self,
         oldSelf: optional ? optionalOf(oldSelf) : oldSelf,
       };
-      this.#evaluate(compiled, variables, { position, type, value });
+      const shown = isFloat(value) ? Number(value.description) : value;
+      this.#evaluate(compiled, variables, { position, type, value: shown });
       if (this.#budget < 0) return;
     }
   }

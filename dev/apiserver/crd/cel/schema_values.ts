@@ -31,7 +31,7 @@ import {
 } from "../../cel/values.ts";
 import { celName, fieldName, isReserved } from "./cel_names.ts";
 import { withMeta } from "./declared_type.ts";
-import { isInteger } from "../../exact_json.ts";
+import { isFloat, isInteger, isWrittenFloat } from "../../exact_json.ts";
 
 /** Values of a schema node in CEL. */
 export interface SchemaValues {
@@ -96,7 +96,7 @@ export class SchemaTypes {
       case "integer":
         return { type: INT, convert: int };
       case "number":
-        return { type: DOUBLE, convert: Number };
+        return { type: DOUBLE, convert: double };
       default:
         return undefined;
     }
@@ -110,7 +110,12 @@ export class SchemaTypes {
       type: listOf(items.type),
       convert: (value) =>
         Array.isArray(value)
-          ? related(value.map(items.convert), relation)
+          ? related(
+            value.map((item, index) =>
+              items.convert(asWritten(value, index, item))
+            ),
+            relation,
+          )
           : wrongData("an array", "array"),
     };
   }
@@ -151,6 +156,15 @@ export class SchemaTypes {
           : wrongData("a map", "object"),
     };
   }
+}
+
+/** Field or item; one that was written as a float as its text, which is no number. */
+export function asWritten(
+  owner: object,
+  name: string | number,
+  value: unknown,
+): unknown {
+  return isWrittenFloat(owner, name) ? Symbol(String(value)) : value;
 }
 
 function wrongData(expected: string, type: string): CelError {
@@ -206,7 +220,10 @@ class JsonMap implements CelMap {
       return undefined;
     }
     if (!this.#converted.has(name)) {
-      this.#converted.set(name, this.#values(name)?.convert(value));
+      this.#converted.set(
+        name,
+        this.#values(name)?.convert(asWritten(this.#json, name, value)),
+      );
     }
     return this.#converted.get(name);
   }
@@ -233,6 +250,10 @@ class JsonMap implements CelMap {
         : equal(own, found);
     });
   }
+}
+
+function double(value: unknown): unknown {
+  return Number(isFloat(value) ? value.description : value);
 }
 
 function int(value: unknown): unknown {

@@ -6,6 +6,7 @@ import {
 } from "@coracle/operator/internal";
 import { fieldError } from "../../status.ts";
 import { keyPath } from "../../validation/field_path.ts";
+import { isWrittenFloat } from "../../exact_json.ts";
 import { canonicalText, setField, visitSchema } from "./json_tree.ts";
 
 /**
@@ -60,7 +61,8 @@ function repeated(values: readonly unknown[], path: string): StatusCause[] {
   const seen = new Map<string, number>();
   const causes: StatusCause[] = [];
   for (const [index, value] of values.entries()) {
-    const text = canonicalText(value);
+    // Go has no two equal numbers of which one is written as a float.
+    const text = `${isWrittenFloat(values, index)}${canonicalText(value)}`;
     const times = seen.get(text) ?? 0;
     seen.set(text, times + 1);
     if (times === 1) {

@@ -1,20 +1,20 @@
 /**
- * Seeded bug: a conflict is taken as if somebody else had done the work. After a
- * conflict the operator never writes the change.
+ * Seeded bug: a conflict is taken as if somebody else had done the work. The label
+ * of the object is never written, because the change that conflicted with it is no
+ * new generation, so that no event calls the operator again.
  *
  * Kind: Acto, changes that are not propagated; Sieve, indirect.
  */
 import { ApiError, defineKind, Operator } from "@coracle/operator";
-import { ConfigMap } from "@coracle/operator/kinds";
 import { z } from "zod";
 import type { CorpusEntry } from "../entry.ts";
 
 export const entry: CorpusEntry = {
   bug: {
     plans: ["conflict"],
-    write: "update ConfigMap default/sample-part",
+    write: "update Gadget default/sample",
   },
-  expects: ["ConfigMap sample-part"],
+  expects: ["Gadget sample"],
 };
 
 const Gadget = defineKind({
@@ -26,18 +26,14 @@ const Gadget = defineKind({
 
 const operator: Operator = new Operator();
 operator.register(Gadget, {
-  async reconcile({ metadata: { name }, spec: { color } }, ctx) {
-    const part = `${name}-part`;
-    const stored = await ctx.get(ConfigMap, part);
-    if (stored === undefined) {
-      const metadata = { name: part };
-      await ctx.create(ConfigMap, { metadata, data: { color } });
-      return;
-    }
-    await ctx.replace(ConfigMap, { ...stored, data: { color } })
+  async reconcile(gadget, ctx) {
+    const { metadata, spec: { color } } = gadget;
+    if (metadata.labels?.["color"] === color) return;
+    const labels = { ...metadata.labels, color };
+    await ctx.replace(Gadget, { ...gadget, metadata: { ...metadata, labels } })
       .catch((error) => {
         if (!(error instanceof ApiError && error.isConflict)) throw error;
       });
   },
-}, { owns: [ConfigMap], install: true });
+}, { install: true });
 export default operator;

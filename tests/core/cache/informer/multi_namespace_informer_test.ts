@@ -199,7 +199,7 @@ test("A wait for one change of namespaces ends although another one follows", ()
     const { synced } = informer;
     changes.push(informer.changeNamespaces(["three"]));
     const all = Promise.all([synced, ...changes]);
-    await inTime("all changes have ended", all, 5_000);
+    await inTime("all changes have ended", all);
     assert.deepEqual([...informer.keys()], ["three/a"]);
   }, { namespaces: ["one"] }));
 
@@ -229,7 +229,7 @@ test("An informer has synced once it gives up a namespace that it cannot read", 
     assert.equal(informer.hasSynced, false);
     await informer.keep(["one"]);
     const synced = Promise.all([informer.synced, registration.synced]);
-    await inTime("it has synced", synced, 5_000);
+    await inTime("it has synced", synced);
   }, { namespaces: ["one", "two"] }));
 
 test("A stopped informer opens no namespace", () =>

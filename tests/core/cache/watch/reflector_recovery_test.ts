@@ -160,7 +160,7 @@ function reflector(
       assert.equal(calls.length, length + 1, `no request after ${time} ms`);
     },
     async stop() {
-      await inTime("the stop", one.stop(), 5_000);
+      await inTime("the stop", one.stop());
       assert.equal(clock.pendingTimers, 0);
     },
   };

@@ -239,7 +239,6 @@ test("ContainerProcess continues when one of its outputs is left", async () => {
   const output = inTime(
     "the other output ends",
     textOf(process.stdout),
-    10_000,
   );
   assert.equal(await output, "out");
 });
@@ -313,7 +312,7 @@ test("ContainerProcess.close ends the streams, whatever is unread", async () => 
   assert.equal(stream.paused, true);
   await process.close();
   await assert.rejects(
-    inTime("the streams end", process.exit, 10_000),
+    inTime("the streams end", process.exit),
     /must end with a Status: received nothing/,
   );
 });
@@ -403,7 +402,7 @@ test("Client.portForward ends the local connection if the pod refuses it", async
   const listener = await client.portForward(KEY, { port: 80 }).listen();
   try {
     const answer = talk(listener.port, "one");
-    assert.equal(await inTime("the end", answer, 5_000), "");
+    assert.equal(await inTime("the end", answer), "");
   } finally {
     await listener.close();
   }
@@ -474,7 +473,7 @@ test("Client.portForward listens on a local port", async () => {
   try {
     // The local peer stays.
     const closed = () => isClosed && streams[2]?.closed;
-    await until("it is closed", closed, { within: 10_000 });
+    await until("it is closed", closed);
   } finally {
     open.destroy();
   }

@@ -24,7 +24,6 @@ import { inTime } from "../../../support/in_time.ts";
 import { get, testEachRequest, text } from "../../../support/transport_case.ts";
 import { until } from "../../../support/until.ts";
 
-const SOON = { within: 5_000 };
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /** Peer of a transport, which answers when the test says so. */
@@ -104,10 +103,10 @@ test("Transport keeps an idle connection when another one breaks", () =>
     const { signal } = controller;
     peer.isSilent = true;
     const ended = assert.rejects(transport.send(get("/x", { signal })));
-    await until("it was sent", () => peer.requests.length === 3, SOON);
+    await until("it was sent", () => peer.requests.length === 3);
     controller.abort();
     await ended;
-    await until("it is closed", () => peer.open.length === 1, SOON);
+    await until("it is closed", () => peer.open.length === 1);
     peer.isSilent = false;
     await readAtOnce(transport, 1);
     assert.equal(new Set(peer.requests).size, 2, "no third connection");
@@ -119,16 +118,16 @@ test("Transport opens 16 connections for short requests, and no more", () =>
       { length: 40 },
       (_, i) => transport.send(get(`/${i}`)).then(text),
     );
-    await until("all are used", () => peer.requests.length === 16, SOON);
+    await until("all are used", () => peer.requests.length === 16);
     await nextTurn();
     assert.equal(peer.open.length, 16);
     // Streams have connections of their own.
     const stream = transport.send(get("/stream", { mayPause: true }));
-    await until("a stream is sent", () => peer.requests.length === 17, SOON);
+    await until("a stream is sent", () => peer.requests.length === 17);
     assert.equal(peer.open.length, 17);
     peer.isSilent = false;
     for (const socket of peer.open) socket.write(OK);
-    await inTime("all end", Promise.all([...sent, stream]), 5_000);
+    await inTime("all end", Promise.all([...sent, stream]));
     assert.deepEqual(
       peer.paths.filter((path) => path !== "/stream"),
       [
@@ -145,17 +144,17 @@ test("Transport leaves no request behind that waits for a connection", () =>
     const ended = aborts.map(({ signal }) =>
       assert.rejects(transport.send(get("/x", { signal })), reason)
     );
-    await until("16 are sent", () => peer.requests.length === 16, SOON);
+    await until("16 are sent", () => peer.requests.length === 16);
     // The last ones wait; one of the first makes room for the last but one.
     aborts.at(-1)?.abort(reason);
     await ended.at(-1);
     aborts[0]?.abort(reason);
-    await until("another one is sent", () => peer.requests.length === 17, SOON);
+    await until("another one is sent", () => peer.requests.length === 17);
     for (const abort of aborts) abort.abort(reason);
-    await inTime("all end", Promise.all(ended), 5_000);
-    await until("all are closed", () => peer.open.length === 0, SOON);
+    await inTime("all end", Promise.all(ended));
+    await until("all are closed", () => peer.open.length === 0);
     assert.equal(peer.requests.length, 17);
-    await inTime("nothing is left", transport.retire(), 5_000);
+    await inTime("nothing is left", transport.retire());
   }, { isSilent: true }));
 
 test("Transport sends a waiting request after others could not connect", async () => {
@@ -164,8 +163,8 @@ test("Transport sends a waiting request after others could not connect", async (
     { length: 40 },
     () => assert.rejects(transport.send(get("/x")), /Cannot reach/),
   );
-  await inTime("all fail", Promise.all(sent), 10_000);
-  await inTime("nothing is left", transport.retire(), 5_000);
+  await inTime("all fail", Promise.all(sent));
+  await inTime("nothing is left", transport.retire());
 });
 
 test("Transport gives a stream the idle connection of a short request", () =>
@@ -182,17 +181,17 @@ test("Transport keeps 16 of the connections that streams have ended", () =>
       { length: 30 },
       () => transport.send(get("/x", { mayPause: true })),
     );
-    await until("all have arrived", () => peer.requests.length === 30, SOON);
+    await until("all have arrived", () => peer.requests.length === 30);
     for (const socket of [...peer.open]) socket.write(OK);
     for (const response of await Promise.all(sent)) await text(response);
-    await until("others are closed", () => peer.open.length === 16, SOON);
+    await until("others are closed", () => peer.open.length === 16);
   }, { isSilent: true }));
 
 test("Transport that retires waits for no request that was refused", () =>
   withPeer(async (transport) => {
     const headers = { "bad name": "x" };
     await assert.rejects(transport.send(get("/x", { headers })), /is invalid/);
-    await inTime("its end", transport.retire(), 5_000);
+    await inTime("its end", transport.retire());
   }));
 
 test("Transport keeps no process alive by an idle connection", () =>
@@ -211,7 +210,7 @@ test("Transport keeps no process alive by an idle connection", () =>
       for (const round of ["first", "second"]) {
         await readAtOnce(transport, 2);
         await nextTurn();
-        await until(`both are free, ${round}`, () => free.size === 2, SOON);
+        await until(`both are free, ${round}`, () => free.size === 2);
       }
     } finally {
       Object.assign(Socket.prototype, { ref, unref });
@@ -230,7 +229,7 @@ testEachRequest(
       abort.abort(new Error("enough"));
       await refused;
       // Sooner than by the time limit for connecting, of 10 s.
-      await until("it is closed", () => peer.open.length === 0, SOON);
+      await until("it is closed", () => peer.open.length === 0);
     }, { isSilent: true, scheme: "https" });
   },
 );
@@ -302,8 +301,8 @@ test("Transport gives up a silent proxy at its own time limit", async () => {
       connectTimeout: 100,
     });
     const sent = transport.send(get("/x"));
-    await inTime("it fails", assert.rejects(sent, /within 100 ms/), 5_000);
-    await until("its socket is closed", () => proxy.open.length === 0, SOON);
+    await inTime("it fails", assert.rejects(sent, /within 100 ms/));
+    await until("its socket is closed", () => proxy.open.length === 0);
     await transport.close();
   }
   listener.close();
@@ -325,9 +324,9 @@ testEachRequest(
         assert.equal(isRetired, false);
         socket.write(OK);
       }
-      await inTime("all end", ended, 5_000);
-      await inTime("it is retired", retired, 5_000);
-      await until("all are closed", () => peer.open.length === 0, SOON);
+      await inTime("all end", ended);
+      await inTime("it is retired", retired);
+      await until("all are closed", () => peer.open.length === 0);
     }, { isSilent: true }),
 );
 
@@ -350,13 +349,12 @@ for (const [why, end] of ENDS) {
         const ended = inTime(
           "the request ends",
           assert.rejects(transport.send(request)),
-          10_000,
         );
         await until("it has arrived", () => peer.requests.length === 1);
         end(transport, abort);
         await ended;
-        await until("it is closed", () => peer.open.length === 0, SOON);
-        await inTime("nothing is left", transport.retire(), 10_000);
+        await until("it is closed", () => peer.open.length === 0);
+        await inTime("nothing is left", transport.retire());
       }, { isSilent: true }),
   );
 }
@@ -434,7 +432,7 @@ test("Transport closes a tunnel that opens after its request was given up", asyn
     abort.abort(new Error("enough"));
     await refused;
     tunnel.resume().write("HTTP/1.1 200 OK\r\n\r\n");
-    await inTime("the tunnel is closed", once(tunnel, "close"), 10_000);
+    await inTime("the tunnel is closed", once(tunnel, "close"));
   } finally {
     tunnel.destroy();
     await transport.close();

@@ -22,7 +22,6 @@ import { until } from "../../../support/until.ts";
 const HEAD = "HTTP/1.1 200 OK\r\n";
 const OK = `${HEAD}content-length: 2\r\n\r\n`;
 const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
-const SOON = { within: 5_000 };
 
 /** Server of one test. */
 interface Peer {
@@ -79,7 +78,6 @@ async function read(
   return await inTime(
     "the response",
     transport.send(request).then(text),
-    10_000,
   );
 }
 
@@ -186,7 +184,7 @@ for (const [what, answer] of Object.entries(REFUSED)) {
   test(`A response is refused, and its connection closed: ${what}`, () =>
     withAnswers([answer], async (transport, { open }) => {
       await assert.rejects(read(transport), /^Error: Cannot reach http:/);
-      await until("it is closed", () => open.size === 0, SOON);
+      await until("it is closed", () => open.size === 0);
     }));
 }
 
@@ -209,7 +207,7 @@ for (const [what, [start, more]] of Object.entries(ENDLESS)) {
     };
     return withAnswers([flood], async (transport, { open }) => {
       await assert.rejects(read(transport), /^Error: Cannot reach http:/);
-      await until("it is closed", () => open.size === 0, SOON);
+      await until("it is closed", () => open.size === 0);
     });
   });
 }
@@ -307,7 +305,7 @@ testEachRequest(
         assert.equal(new TextDecoder().decode(chunk), "a line\n");
         break;
       }
-      await until("its connection ends", () => open.size === 0, SOON);
+      await until("its connection ends", () => open.size === 0);
     }),
 );
 
@@ -416,7 +414,7 @@ test("A connection that the server closes while it is idle is replaced", () =>
   withAnswers([`${OK}ab`, `${OK}cd`], async (transport, peer) => {
     assert.equal(await read(transport), "ab");
     for (const socket of peer.open) socket.destroy();
-    await until("it is closed", () => peer.open.size === 0, SOON);
+    await until("it is closed", () => peer.open.size === 0);
     // The client sees it with the next request, which is not sent in vain.
     const write: HttpRequest = { method: "POST", path: "/x", headers: {} };
     assert.equal(await read(transport, write), "cd");
@@ -429,14 +427,14 @@ test("An idle connection is closed before the server would close it", () =>
   ], async (transport, peer) => {
     assert.equal(await read(transport), "ab");
     assert.equal(peer.open.size, 1);
-    await until("it is closed", () => peer.open.size === 0, SOON);
+    await until("it is closed", () => peer.open.size === 0);
   }));
 
 test("An idle connection is closed by bytes that nobody asked for", () =>
   withAnswers([`${OK}ab`, `${OK}cd`], async (transport, peer) => {
     assert.equal(await read(transport), "ab");
     for (const socket of peer.open) socket.write(`${OK}XX`);
-    await until("it is closed", () => peer.open.size === 0, SOON);
+    await until("it is closed", () => peer.open.size === 0);
     assert.equal(await read(transport), "cd");
   }));
 
@@ -453,7 +451,7 @@ test("A connection that was refused its body serves no further request", () => {
       headers: {},
       body: big,
     };
-    const response = await inTime("the refusal", transport.send(write), 10_000);
+    const response = await inTime("the refusal", transport.send(write));
     assert.equal(response.status, 413);
     assert.equal(await text(response), "ab");
     assert.equal(await read(transport), "cd");
@@ -467,6 +465,6 @@ test("A response that fails leaves nothing of its request", () =>
     async (transport) => {
       await assert.rejects(read(transport));
       await assert.rejects(read(transport));
-      await inTime("nothing is in progress", transport.retire(), 5_000);
+      await inTime("nothing is in progress", transport.retire());
     },
   ));

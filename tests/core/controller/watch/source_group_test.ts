@@ -535,11 +535,11 @@ test("SourceGroup tells only started sources that the replica takes over", async
   const told: string[] = [];
   const source = (name: string) => ({ name, onLead: () => told.push(name) });
   const group = groupWith({}, source("a"), source("b"));
-  group.onLead();
+  group.lead();
   assert.deepEqual(told, []);
   await group.start("all", HANDLER);
   await group.remove("a");
-  group.onLead();
+  group.lead();
   assert.deepEqual(told, ["b"]);
 });
 
@@ -664,4 +664,66 @@ test("SourceGroup tells a source that has started of changed namespaces", async 
   resolve();
   await started;
   assert.deepEqual(told, [["one"], ["two"]]);
+});
+
+test("SourceGroup runs a source with leaderOnly only while its replica leads", async () => {
+  const told: string[] = [];
+  const source: Partial<EventSource> = {
+    name: "polled",
+    leaderOnly: true,
+    start: () => Promise.resolve(void told.push("start")),
+    stop: () => Promise.resolve(void told.push("stop")),
+  };
+  const group = groupWith({}, source);
+  await group.start("all", HANDLER);
+  assert.deepEqual(told, []);
+  assert.deepEqual(group.health().get("polled"), {
+    status: "unknown",
+    message: "it runs on the leader",
+  });
+  group.lead();
+  await group.turning;
+  assert.deepEqual(told, ["start"]);
+  // A loss and a return in one turn of the event loop change nothing, or in order.
+  group.unlead();
+  group.lead();
+  group.unlead();
+  await group.turning;
+  assert.equal(group.turning, undefined);
+  assert.deepEqual(told, ["start", "stop"]);
+  group.lead();
+  await group.turning;
+  await group.stop();
+  assert.deepEqual(told, ["start", "stop", "start", "stop"]);
+});
+
+test("SourceGroup starts a source of the leader again after it has failed", async () => {
+  const clock = new VirtualClock();
+  const logged: unknown[] = [];
+  const log = {
+    ...silentLogger,
+    error: (text: string, fields: LogFields) =>
+      void logged.push([text, fields["retryIn"]]),
+  };
+  let attempts = 0;
+  const source: Partial<EventSource> = {
+    name: "polled",
+    leaderOnly: true,
+    start: () =>
+      ++attempts < 3
+        ? Promise.reject(new Error("no route"))
+        : Promise.resolve(),
+  };
+  const group = groupWith({ clock, log }, source);
+  group.lead();
+  await group.start("all", HANDLER);
+  const text = "Cannot start an event source of the leader";
+  assert.deepEqual(logged, [[text, 1_000]]);
+  assert.equal(group.health().get("polled")?.status, "unhealthy");
+  await clock.advance(1_000);
+  assert.deepEqual(logged, [[text, 1_000], [text, 2_000]]);
+  await clock.advance(2_000);
+  assert.equal(attempts, 3);
+  assert.deepEqual(group.health().get("polled"), { status: "unknown" });
+  await group.stop();
 });

@@ -3,7 +3,7 @@ import {
   DESCRIPTORS,
   FIELDS,
   numberOf,
-} from "../../builtin/validation/cron_schedule.ts";
+} from "./cron_schedule.ts";
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
@@ -12,7 +12,8 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   ms: 1,
 };
 const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** Longest search for the next time: leap days on a weekday recur in 28 years. */
 const SEARCH_DAYS = 366 * 29;
 
@@ -23,7 +24,9 @@ export interface CronTimes {
 }
 
 /**
- * Parses a valid schedule in cron format.
+ * Parses a valid schedule in cron format, as the CronJobs of Kubernetes and its
+ * parser robfig/cron read it: a time that a change of the clock skips has no run,
+ * and one that it repeats has two.
  *
  * @param timeZone Name of the time zone; UTC if absent.
  */
@@ -35,7 +38,11 @@ export function cronTimes(schedule: string, timeZone = "UTC"): CronTimes {
   const fields = FIELDS.map((field, index) =>
     fieldSet(parts[index] ?? "*", field)
   );
-  const isAny = (index: number) => /^[*?]/.test(parts[index] ?? "*");
+  // A step above one restricts a field.
+  const isAny = (index: number) =>
+    (parts[index] ?? "*").split(",").some((range) =>
+      /^[*?](\/0*1)?$/.test(range)
+    );
   const [minutes, hours, days, months, weekdays] = fields as [
     Set<number>,
     Set<number>,
@@ -51,21 +58,32 @@ export function cronTimes(schedule: string, timeZone = "UTC"): CronTimes {
     // If both fields are restricted, either may match.
     return isAny(2) || isAny(4) ? byDate && byWeekday : byDate || byWeekday;
   };
+  const firstOf = (midnight: number, after: number) => {
+    const offset = local.offset(midnight);
+    let first: number | undefined;
+    for (const hour of hours) {
+      for (const minute of minutes) {
+        const wall = midnight + (hour * 60 + minute) * MINUTE_MS;
+        const instants = offset === undefined
+          ? local.instants(wall)
+          : [wall - offset];
+        for (const time of instants) {
+          if (time > after && !(time >= (first ?? Infinity))) first = time;
+        }
+        if (offset !== undefined && first !== undefined) return first;
+      }
+    }
+    return first;
+  };
   return {
     next(after) {
-      const start = local.of(after);
-      const first = Math.floor(start / DAY_MS) * DAY_MS;
-      for (let day = 0; day < SEARCH_DAYS; day++) {
-        const midnight = first + day * DAY_MS;
+      const today = Math.floor(local.of(after) / DAY_MS) * DAY_MS;
+      // A clock that is put back may repeat the end of the day before.
+      for (let day = -1; day < SEARCH_DAYS; day++) {
+        const midnight = today + day * DAY_MS;
         if (!isDay(new Date(midnight))) continue;
-        for (const hour of hours) {
-          for (const minute of minutes) {
-            const wall = midnight + (hour * 60 + minute) * MINUTE_MS;
-            if (wall + DAY_MS < start) continue;
-            const time = local.instant(wall);
-            if (time !== undefined && time > after) return time;
-          }
-        }
+        const time = firstOf(midnight, after);
+        if (time !== undefined) return time;
       }
       return undefined;
     },
@@ -101,8 +119,18 @@ function fieldSet(text: string, field: CronField): Set<number> {
 /** Conversion between instants and wall clock times of a time zone, which are represented as UTC. */
 function localTimes(timeZone: string): {
   of(instant: number): number;
-  instant(wall: number): number | undefined;
+  /** Offset of the day that begins at a wall clock time; undefined if it changes. */
+  offset(midnight: number): number | undefined;
+  /** Instants at which clocks show a time: none, one or two. */
+  instants(wall: number): readonly number[];
 } {
+  if (timeZone === "UTC") {
+    return {
+      of: (instant) => instant,
+      offset: () => 0,
+      instants: (wall) => [wall],
+    };
+  }
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone,
     hourCycle: "h23",
@@ -114,7 +142,6 @@ function localTimes(timeZone: string): {
     second: "numeric",
   });
   const of = (instant: number) => {
-    if (timeZone === "UTC") return instant;
     const parts = Object.fromEntries(
       format.formatToParts(instant).map(({ type, value }) => [type, value]),
     );
@@ -128,15 +155,19 @@ function localTimes(timeZone: string): {
       Number(second),
     );
   };
+  const offsetAt = (instant: number) => of(instant) - instant;
   return {
     of,
-    instant(wall) {
-      // The offset of the day before finds the first of two equal wall times.
-      for (const guess of [wall - DAY_MS, wall + DAY_MS]) {
-        const instant = wall - (of(guess) - guess);
-        if (of(instant) === wall) return instant;
-      }
-      return undefined;
+    offset(midnight) {
+      // No offset is larger than 14 hours.
+      const before = offsetAt(midnight - 14 * HOUR_MS);
+      const after = offsetAt(midnight + 38 * HOUR_MS);
+      return before === after ? before : undefined;
+    },
+    instants(wall) {
+      const offsets = [wall - DAY_MS, wall + DAY_MS].map(offsetAt);
+      return [...new Set(offsets)].map((offset) => wall - offset)
+        .filter((instant) => of(instant) === wall);
     },
   };
 }

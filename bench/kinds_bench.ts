@@ -1,0 +1,130 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { untyped } from "../core/api/kind.ts";
+import { Client } from "../core/client/client.ts";
+import { configFromText } from "../core/config/load_config.ts";
+import { silentLogger } from "../core/logger.ts";
+import { Operator } from "../core/operator/operator.ts";
+import {
+  type Bench,
+  type Measure,
+  type Subject,
+  verify,
+} from "./support/bench.ts";
+import { manyKind } from "./support/many_kinds.ts";
+import { currentRuntime } from "./support/runtime.ts";
+import { cpuTime, memoryNow, peakRss } from "./support/sampling.ts";
+
+const MIB = 2 ** 20;
+
+/** Load of a subject. */
+interface Load {
+  readonly kinds: number;
+  /** Objects of each kind. */
+  readonly objects: number;
+  /** Version of HTTP that the server offers. */
+  readonly http: 1 | 2;
+}
+
+/** Starts the server of `kinds_server_process.ts`. */
+async function startServer({ kinds, objects, http }: Load) {
+  const { program, flags } = currentRuntime();
+  const file = new URL("./support/kinds_server_process.ts", import.meta.url);
+  const child = spawn(
+    program,
+    [...flags, fileURLToPath(file), ...[kinds, objects, http].map(String)],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
+  const [line] = await once(createInterface(child.stdout), "line");
+  return {
+    kubeconfig: JSON.parse(line) as string,
+    async stop() {
+      const exit = once(child, "exit");
+      child.stdin.end();
+      await exit;
+    },
+  };
+}
+
+/** Number of open descriptors. */
+function descriptors(): number {
+  return readdirSync("/proc/self/fd").length;
+}
+
+/** Memory that is held, after a turn in which finalizers run. */
+async function held() {
+  memoryNow();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return memoryNow();
+}
+
+/** Operator with a controller a kind, whose first runs it awaits. */
+async function run(load: Load): Promise<readonly Measure[]> {
+  const { kinds, objects } = load;
+  const server = await startServer(load);
+  const client = new Client(await configFromText(server.kubeconfig));
+  const operator = new Operator({ client, logger: silentLogger });
+  await client.get(untyped(manyKind(0)), {
+    namespace: "default",
+    name: "object-0",
+  });
+  const before = await held();
+  const open = descriptors();
+  const [start, cpu] = [performance.now(), cpuTime()];
+  let runs = 0;
+  const all = Promise.withResolvers<void>();
+  const reconcile = () => {
+    if (++runs === kinds * objects) all.resolve();
+  };
+  for (let index = 0; index < kinds; index++) {
+    operator.register(untyped(manyKind(index)), { reconcile });
+  }
+  await operator.start();
+  const synced = [performance.now() - start, cpuTime() - cpu] as const;
+  await all.promise;
+  const reconciled = cpuTime() - cpu;
+  verify(runs === kinds * objects, "each object must run once");
+  const after = await held();
+  // The connection of the first read was open before.
+  const sockets = descriptors() - open + 1;
+  await operator.stop();
+  await client.close();
+  await server.stop();
+  const grown = after.heap + after.external - before.heap - before.external;
+  return [
+    { unit: "MiB RSS", value: after.rss / MIB },
+    { unit: "sockets", value: sockets },
+    { unit: "s CPU to sync", value: synced[1] / 1e6 },
+    { unit: "s to sync", value: synced[0] / 1e3 },
+    { unit: "s CPU to the last run", value: reconciled / 1e6 },
+    { unit: "KiB/kind", value: grown / kinds / 1024 },
+    peakRss(),
+  ];
+}
+
+function subject(load: Load): Subject {
+  const { kinds, objects, http } = load;
+  const version = http === 1 ? "1.1" : "2";
+  return {
+    name: `${kinds} kinds of ${objects}, HTTP/${version}`,
+    run: () => run(load),
+  };
+}
+
+export const bench: Bench = {
+  name: "kinds",
+  what: "an operator of many kinds, idle after its start; the server beside it",
+  rounds: 3,
+  subjects: process.platform === "linux"
+    ? [
+      subject({ kinds: 300, objects: 20, http: 1 }),
+      subject({ kinds: 300, objects: 20, http: 2 }),
+      subject({ kinds: 1_000, objects: 0, http: 2 }),
+      subject({ kinds: 1_000, objects: 100, http: 2 }),
+    ]
+    : [],
+};

@@ -1,0 +1,56 @@
+import type { WebhookHealth } from "../admission/webhooks.ts";
+import type { ControllerHealth } from "../controller/controller.ts";
+import type { LeaseHealth } from "./coordination.ts";
+
+/** Health of an operator. */
+export interface OperatorHealth {
+  /** Whether the operator was started and not stopped. */
+  readonly started: boolean;
+  /**
+   * Whether the caches of all controllers are synced, and the Lease of this
+   * replica could be read or renewed within the last lease duration.
+   */
+  readonly ready: boolean;
+  /** Whether all informers and event sources, and the Lease, are healthy. */
+  readonly healthy: boolean;
+  /**
+   * Whether this replica runs the controllers. With leader election, whether it
+   * is the leader; with sharding, whether it is a member of its group. True until
+   * the runs have ended during a stop.
+   */
+  readonly leading: boolean;
+  /** Identity of the leader that was observed last, with leader election. */
+  readonly leader: string | undefined;
+  /** Health of the Lease; undefined without leader election and sharding. */
+  readonly lease: LeaseHealth | undefined;
+  /** Health of the webhooks; undefined without `admit` and `admission`. */
+  readonly webhooks: WebhookHealth | undefined;
+  /** Whether the process is close to its memory limit, if that is known. */
+  readonly memoryIsShort: boolean;
+  /** Health of each controller. */
+  readonly controllers: readonly ControllerHealth[];
+}
+
+/** Health with counts and names only, without texts of errors. */
+export function withoutTexts(
+  { lease, webhooks, controllers, ...others }: OperatorHealth,
+): OperatorHealth {
+  return {
+    ...others,
+    lease: lease && { ...lease, error: undefined },
+    webhooks: webhooks && { ...webhooks, error: undefined },
+    controllers: controllers.map(({ informers, sources, ...counts }) => ({
+      ...counts,
+      informers: informers.map((informer) => ({
+        ...informer,
+        watches: informer.watches.map((watch) => ({
+          ...watch,
+          lastError: undefined,
+        })),
+      })),
+      sources: new Map(
+        Array.from(sources, ([name, { status }]) => [name, { status }]),
+      ),
+    })),
+  };
+}

@@ -1,0 +1,279 @@
+import type { OpenApiSchema } from "@coracle/operator/core";
+import type { CrdManifest } from "@coracle/operator/crd";
+import { jsonEquals } from "@coracle/operator/internal";
+
+/** Change of a schema that refuses or loses what the older one accepted. */
+export interface SchemaChange {
+  /** Path of the field, such as `spec.ports[].name`; empty for the whole. */
+  readonly path: string;
+  /** What changed, such as `maximum was 10, is 5`. */
+  readonly what: string;
+  /** Whether the field became required, and older objects may lack it. */
+  readonly isRequired?: boolean;
+}
+
+type Version = CrdManifest["spec"]["versions"][number];
+
+/** Keywords that refuse more the larger they are, and those the smaller. */
+const LOWER = ["minimum", "minLength", "minItems", "minProperties"] as const;
+const UPPER = ["maximum", "maxLength", "maxItems", "maxProperties"] as const;
+/** Keywords with schemas of values, whose effects together nobody compares. */
+const COMBINED = ["allOf", "anyOf", "oneOf", "not"] as const;
+const PRESERVES = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING = "x-kubernetes-int-or-string";
+
+/**
+ * Changes of a definition that break objects or clients of an earlier one: what was
+ * removed, or is narrower than before. What they are follows crdify; a default that
+ * is new and a rule that compares with `oldSelf` break nothing.
+ *
+ * @returns Sentences without a full stop, in the order of versions and fields.
+ */
+export function incompatibleChanges(
+  definition: CrdManifest,
+  earlier: CrdManifest,
+): readonly string[] {
+  const { name } = earlier.metadata;
+  const found: string[] = [];
+  const changed = (what: string, before: unknown, now: unknown) => {
+    if (!jsonEquals(before, now)) {
+      found.push(`${name}: ${turned(what, before, now)}`);
+    }
+  };
+  changed("scope", earlier.spec.scope, definition.spec.scope);
+  changed("kind", earlier.spec.names.kind, definition.spec.names.kind);
+  for (const before of earlier.spec.versions) {
+    const version = definition.spec.versions.find((one) =>
+      one.name === before.name
+    );
+    const place = `${name} ${before.name}`;
+    if (version === undefined) {
+      found.push(`${place}: the version was removed`);
+      continue;
+    }
+    for (const what of versionChanges(version, before)) {
+      found.push(`${place}: ${what}`);
+    }
+    for (
+      const { path, what } of schemaChanges(schemaOf(version), schemaOf(before))
+    ) {
+      found.push(`${place} ${path === "" ? "the object" : path}: ${what}`);
+    }
+  }
+  return found;
+}
+
+/** Schema of a version. */
+export function schemaOf(version: Version): OpenApiSchema {
+  return version.schema?.openAPIV3Schema ?? {};
+}
+
+function* versionChanges(version: Version, before: Version): Generator<string> {
+  if (before.served !== false && version.served === false) {
+    yield "the version is no longer served";
+  }
+  for (const part of ["status", "scale"] as const) {
+    if (before.subresources?.[part] && !version.subresources?.[part]) {
+      yield `the subresource ${part} was removed`;
+    }
+  }
+}
+
+/**
+ * Changes of a schema that refuse or lose values of an older one.
+ *
+ * @param path Path of the value.
+ */
+export function* schemaChanges(
+  schema: OpenApiSchema,
+  older: OpenApiSchema,
+  path = "",
+): Generator<SchemaChange, void, undefined> {
+  for (const what of valueChanges(schema, older)) yield { path, what };
+  const { properties = {} } = schema;
+  const { properties: before = {} } = older;
+  const isOpen = schema[PRESERVES] === true ||
+    Boolean(schema.additionalProperties);
+  for (const [name, field] of Object.entries(properties)) {
+    if (isNewlyRequired(name, schema, older)) {
+      const at = joined(path, name);
+      yield { path: at, what: "it is required now", isRequired: true };
+    }
+    const other = before[name];
+    if (other !== undefined) {
+      yield* schemaChanges(field, other, joined(path, name));
+    }
+  }
+  for (const name of Object.keys(before)) {
+    if (properties[name] === undefined && !isOpen) {
+      yield { path: joined(path, name), what: "the field was removed" };
+    }
+  }
+  if (schema.items !== undefined && older.items !== undefined) {
+    yield* schemaChanges(schema.items, older.items, `${path}[]`);
+  }
+  const { additionalProperties: values } = schema;
+  const { additionalProperties: others } = older;
+  if (typeof values === "object" && typeof others === "object") {
+    yield* schemaChanges(values, others, `${path}.*`);
+  }
+}
+
+/** Whether older objects may lack a field that is required and has no default. */
+function isNewlyRequired(
+  name: string,
+  { required, properties }: OpenApiSchema,
+  older: OpenApiSchema,
+): boolean {
+  if (!required?.includes(name)) return false;
+  if (properties?.[name]?.default !== undefined) return false;
+  const before = older.properties?.[name];
+  return before === undefined ||
+    !(older.required?.includes(name) || before.default !== undefined);
+}
+
+/** Changes of the keywords of one value. */
+function* valueChanges(
+  schema: OpenApiSchema,
+  older: OpenApiSchema,
+): Generator<string> {
+  if (typeOf(schema) !== typeOf(older) && !widens(schema, older)) {
+    yield turned("type", typeOf(older), typeOf(schema));
+  }
+  if (older.nullable === true && schema.nullable !== true) {
+    yield "null is no longer allowed";
+  }
+  if (schema.enum !== undefined) {
+    const gone = older.enum?.filter((value) =>
+      !schema.enum?.some((one) => jsonEquals(one, value))
+    );
+    if (gone === undefined) yield `only ${textOf(schema.enum)} are allowed now`;
+    else if (gone.length > 0) yield `${textOf(gone)} is no longer allowed`;
+  }
+  for (const [keywords, sign] of [[LOWER, 1], [UPPER, -1]] as const) {
+    for (const keyword of keywords) {
+      const now = schema[keyword];
+      const before = older[keyword];
+      if (
+        typeof now !== "number" ||
+        (sign === 1 && now === 0 && keyword !== "minimum")
+      ) {
+        continue;
+      }
+      const narrower = typeof before !== "number" || sign * (now - before) > 0;
+      if (narrower) yield turned(keyword, before, now);
+    }
+  }
+  for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"]) {
+    if (schema[keyword] === true && older[keyword] !== true) {
+      yield `${keyword} is new`;
+    }
+  }
+  if (schema["uniqueItems"] === true && older["uniqueItems"] !== true) {
+    yield "equal items are no longer allowed";
+  }
+  const step = schema["multipleOf"];
+  if (typeof step === "number" && !isMultiple(older["multipleOf"], step)) {
+    yield turned("multipleOf", older["multipleOf"], step);
+  }
+  for (const keyword of ["pattern", "format"] as const) {
+    const now = schema[keyword];
+    if (now === undefined || jsonEquals(now, older[keyword])) continue;
+    if (now === "int64" || (now === "double" && older.format === "float")) {
+      continue;
+    }
+    yield turned(keyword, older[keyword], now);
+  }
+  if (
+    older.default !== undefined && !jsonEquals(schema.default, older.default)
+  ) {
+    yield turned("default", older.default, schema.default);
+  }
+  if (keepsUnknown(older) && !keepsUnknown(schema)) {
+    yield "fields without a schema are no longer kept";
+  }
+  yield* listChanges(schema, older);
+  for (const keyword of COMBINED) {
+    const now = schema[keyword];
+    if (now !== undefined && !jsonEquals(now, older[keyword])) {
+      yield `${keyword} is ${older[keyword] === undefined ? "new" : "another"}`;
+    }
+  }
+  const rules = new Set(rulesOf(older));
+  for (const rule of rulesOf(schema)) {
+    if (!rules.has(rule) && !/\boldSelf\b/.test(rule)) {
+      yield `the rule ${
+        JSON.stringify(rule)
+      } is new, and may refuse stored objects`;
+    }
+  }
+}
+
+/** A list whose items must differ now, in whole or in other fields. */
+function* listChanges(
+  schema: OpenApiSchema,
+  older: OpenApiSchema,
+): Generator<string> {
+  const now = schema["x-kubernetes-list-type"] ?? "atomic";
+  const before = older["x-kubernetes-list-type"] ?? "atomic";
+  const keys = schema["x-kubernetes-list-map-keys"];
+  const formerKeys = older["x-kubernetes-list-map-keys"];
+  if (now !== before && now !== "atomic") {
+    yield turned("x-kubernetes-list-type", before, now);
+  } else if (now === "map" && !jsonEquals(keys, formerKeys)) {
+    yield turned("x-kubernetes-list-map-keys", formerKeys, keys);
+  }
+}
+
+function rulesOf(schema: OpenApiSchema): readonly string[] {
+  const rules = schema["x-kubernetes-validations"];
+  return Array.isArray(rules)
+    ? rules.map((one: { readonly rule?: unknown }) => String(one?.rule).trim())
+    : [];
+}
+
+function typeOf(schema: OpenApiSchema): string {
+  return schema[INT_OR_STRING] === true
+    ? "integer or string"
+    : schema.type ?? "any";
+}
+
+/** Whether each value of an older type is one of the new type. */
+function widens(schema: OpenApiSchema, older: OpenApiSchema): boolean {
+  const now = typeOf(schema);
+  const before = typeOf(older);
+  return now === "any" || (now === "number" && before === "integer") ||
+    (now === "integer or string" && ["integer", "string"].includes(before));
+}
+
+function keepsUnknown(schema: OpenApiSchema): boolean {
+  return schema[PRESERVES] === true || Boolean(schema.additionalProperties);
+}
+
+function isMultiple(before: unknown, step: number): boolean {
+  return typeof before === "number" && before % step === 0;
+}
+
+/** What a keyword was and is. */
+function turned(what: string, before: unknown, now: unknown): string {
+  if (before === undefined) return `${what} ${shown(now)} is new`;
+  return now === undefined
+    ? `${what} ${shown(before)} was removed`
+    : `${what} was ${shown(before)}, is ${shown(now)}`;
+}
+
+/** Longest value in a sentence, in characters. */
+const SHOWN = 200;
+
+function shown(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+}
+
+function textOf(values: readonly unknown[]): string {
+  return shown(values.map((value) => JSON.stringify(value)).join(", "));
+}
+
+function joined(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}

@@ -1,0 +1,272 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CrdManifest } from "../../core/crd/crd_object.ts";
+import type { Terminal } from "../../dev/cli/command.ts";
+import { crdCommand } from "../../dev/cli/crd_command.ts";
+import { runCommandLine } from "../../dev/cli/main.ts";
+import {
+  incompatibleChanges,
+  schemaChanges,
+} from "../../dev/cli/schema_changes.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
+import { CustomResourceDefinition } from "../../core/kinds/mod.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+
+/** What changes from one schema of a field `a` to another. */
+function changes(
+  before: object | undefined,
+  now: object | undefined,
+): string[] {
+  const schema = (a: object | undefined): OpenApiSchema => ({
+    type: "object",
+    properties: a === undefined ? {} : { a: { ...a } },
+  });
+  return [...schemaChanges(schema(now), schema(before))]
+    .map(({ path, what }) => `${path}: ${what}`);
+}
+
+const text = { type: "string" };
+const rules = (...texts: readonly string[]) => ({
+  ...text,
+  "x-kubernetes-validations": texts.map((rule) => ({ rule, message: "no" })),
+});
+
+test("schemaChanges names each narrower keyword with both values", () => {
+  const integer = { type: "integer" };
+  const list = { type: "array", items: text };
+  const cases: [object | undefined, object | undefined, string][] = [
+    [text, undefined, "the field was removed"],
+    [text, integer, "type was string, is integer"],
+    [{ type: "number" }, integer, "type was number, is integer"],
+    [
+      { "x-kubernetes-int-or-string": true },
+      text,
+      "type was integer or string, is string",
+    ],
+    [
+      { ...text, enum: ["a", "b"] },
+      { ...text, enum: ["b"] },
+      '"a" is no longer allowed',
+    ],
+    [text, { ...text, enum: ["b"] }, 'only "b" are allowed now'],
+    [integer, { ...integer, maximum: 5 }, "maximum 5 is new"],
+    [
+      { ...integer, maximum: 9 },
+      { ...integer, maximum: 5 },
+      "maximum was 9, is 5",
+    ],
+    [
+      { ...integer, minimum: 0 },
+      { ...integer, minimum: 1 },
+      "minimum was 0, is 1",
+    ],
+    [integer, { ...integer, minimum: 0 }, "minimum 0 is new"],
+    [text, { ...text, minLength: 1 }, "minLength 1 is new"],
+    [
+      { ...list, maxItems: 9 },
+      { ...list, maxItems: 8 },
+      "maxItems was 9, is 8",
+    ],
+    [
+      integer,
+      { ...integer, exclusiveMinimum: true },
+      "exclusiveMinimum is new",
+    ],
+    [integer, { ...integer, multipleOf: 5 }, "multipleOf 5 is new"],
+    [text, { ...text, pattern: "^a" }, "pattern ^a is new"],
+    [
+      { ...text, format: "ipv4" },
+      { ...text, format: "ipv6" },
+      "format was ipv4, is ipv6",
+    ],
+    [
+      { ...integer, format: "int64" },
+      { ...integer, format: "int32" },
+      "format was int64, is int32",
+    ],
+    [{ ...text, nullable: true }, text, "null is no longer allowed"],
+    [
+      { ...text, default: "a" },
+      { ...text, default: "b" },
+      "default was a, is b",
+    ],
+    [{ ...text, default: "a" }, text, "default a was removed"],
+    [{ type: "object", "x-kubernetes-preserve-unknown-fields": true }, {
+      type: "object",
+    }, "fields without a schema are no longer kept"],
+    [
+      { type: "object", additionalProperties: text },
+      { type: "object" },
+      "fields without a schema are no longer kept",
+    ],
+    [
+      list,
+      { ...list, "x-kubernetes-list-type": "set" },
+      "x-kubernetes-list-type was atomic, is set",
+    ],
+    [text, { ...text, not: { enum: ["a"] } }, "not is new"],
+    [
+      rules("self != ''"),
+      rules("self != 'a'"),
+      "the rule \"self != 'a'\" is new, and may refuse stored objects",
+    ],
+  ];
+  for (const [before, now, what] of cases) {
+    assert.deepEqual(changes(before, now), [`a: ${what}`]);
+  }
+});
+
+test("schemaChanges names nothing that accepts as much as before", () => {
+  const integer = { type: "integer" };
+  const cases: [object | undefined, object | undefined][] = [
+    [undefined, text],
+    [text, { ...text, description: "new", nullable: true }],
+    [integer, { type: "number" }],
+    [integer, { "x-kubernetes-int-or-string": true }],
+    [{ ...integer, maximum: 5 }, { ...integer, maximum: 9 }],
+    [{ ...integer, minimum: 1 }, integer],
+    [text, { ...text, minLength: 0 }],
+    [{ ...integer, format: "int32" }, { ...integer, format: "int64" }],
+    [{ ...integer, multipleOf: 10 }, { ...integer, multipleOf: 5 }],
+    [{ ...text, enum: ["a"] }, { ...text, enum: ["a", "b"] }],
+    [{ ...text, pattern: "^a" }, text],
+    [text, { ...text, default: "a" }],
+    [rules("self != ''", "self != 'a'"), rules("self != ''")],
+    [text, rules("oldSelf == self")],
+    [{ type: "object", properties: { b: text } }, {
+      type: "object",
+      "x-kubernetes-preserve-unknown-fields": true,
+    }],
+    [{ type: "array", items: text, "x-kubernetes-list-type": "set" }, {
+      type: "array",
+      items: text,
+    }],
+  ];
+  for (const [before, now] of cases) assert.deepEqual(changes(before, now), []);
+});
+
+/** Definition whose versions have these schemas of the spec. */
+function definition(
+  versions: Readonly<Record<string, object>>,
+  more: object = {},
+): CrdManifest {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "boats.sea.example" },
+    spec: {
+      group: "sea.example",
+      scope: "Namespaced",
+      names: {
+        kind: "Boat",
+        plural: "boats",
+        singular: "boat",
+        listKind: "BoatList",
+      },
+      versions: Object.entries(versions).map(([name, spec], at) => ({
+        name,
+        served: true,
+        storage: at === 0,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: { type: "object", properties: { spec } },
+        },
+        ...more,
+      })),
+    },
+  } as unknown as CrdManifest;
+}
+
+const EARLIER = definition({
+  v1: {
+    type: "object",
+    properties: {
+      crew: {
+        type: "array",
+        items: { type: "object", properties: { name: text } },
+      },
+    },
+  },
+  v1alpha1: { type: "object" },
+});
+const LATER = definition({
+  v1: {
+    type: "object",
+    properties: {
+      crew: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: { name: text },
+          required: ["name"],
+        },
+      },
+    },
+  },
+}, { subresources: {} });
+
+test("incompatibleChanges names version, path and subresource", () => {
+  assert.deepEqual(incompatibleChanges(LATER, EARLIER), [
+    "boats.sea.example v1: the subresource status was removed",
+    "boats.sea.example v1 spec.crew[].name: it is required now",
+    "boats.sea.example v1alpha1: the version was removed",
+  ]);
+  assert.deepEqual(incompatibleChanges(EARLIER, EARLIER), []);
+  const cluster = structuredClone(EARLIER) as { spec: { scope: string } };
+  cluster.spec.scope = "Cluster";
+  assert.deepEqual(incompatibleChanges(cluster as CrdManifest, EARLIER), [
+    "boats.sea.example: scope was Namespaced, is Cluster",
+  ]);
+});
+
+async function run(...args: readonly string[]) {
+  let out = "";
+  let said = "";
+  const terminal: Terminal = {
+    colors: false,
+    out: (line) => void (out += line),
+    say: (line) => void (said += line),
+    interrupts: () => new AbortController().signal,
+  };
+  const code = await runCommandLine(["crd", ...args], terminal, [crdCommand]);
+  return { code, out, said };
+}
+
+test("coracle crd --compare ends with 1 if a change breaks objects", async () => {
+  const folder = temporaryFolder();
+  const [before, now] = [EARLIER, LATER].map((one, at) =>
+    writeText(folder, `${at}.yaml`, JSON.stringify(one))
+  ) as [string, string];
+  const { code, out, said } = await run(now, "--compare", before);
+  assert.equal(code, 1);
+  assert.equal(out.split("\n").length, 4);
+  assert.equal(said, "3 incompatible changes.\n");
+  assert.deepEqual(await run(before, "--compare", before), {
+    code: 0,
+    out: "",
+    said: "No incompatible changes.\n",
+  });
+  const other = structuredClone(LATER) as { metadata: { name: string } };
+  other.metadata.name = "ships.sea.example";
+  const third = writeText(folder, "2.yaml", JSON.stringify(other));
+  assert.deepEqual(await run(third, "--compare", before), {
+    code: 1,
+    out: "boats.sea.example: the definition was removed\n",
+    said: "ships.sea.example is new.\n1 incompatible change.\n",
+  });
+});
+
+test("coracle crd --kubeconfig compares with what a cluster has installed", async () => {
+  const server = await ApiServer.start({ seed: 1 });
+  try {
+    await server.client.create(CustomResourceDefinition, EARLIER as never);
+    const folder = temporaryFolder();
+    const kubeconfig = writeText(folder, "kubeconfig", server.kubeconfig);
+    const file = writeText(folder, "crd.yaml", JSON.stringify(LATER));
+    const { code, said } = await run(file, "--kubeconfig", kubeconfig);
+    assert.deepEqual([code, said], [1, "3 incompatible changes.\n"]);
+  } finally {
+    await server.stop();
+  }
+});

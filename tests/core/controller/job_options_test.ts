@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { jobSettings } from "../../../core/controller/job/job_options.ts";
+import { byFunction } from "../../../core/controller/watch/mappers.ts";
+import { watch } from "../../../core/controller/watch/watch_source.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import { testRefusals } from "../../support/refusals.ts";
+
+const run = () => {};
+
+testRefusals([{
+  what: "operator.job()",
+  make: (options) => new Operator().job("sync", options, run),
+  good: { cron: "0 3 * * *" },
+  bad: {
+    every: ["0s", "longer than zero"],
+    cron: ["61 * * * *", "end of range (61) above maximum (59)"],
+    timeZone: ["Mars/Olympus", "Europe/Berlin"],
+    watches: [3, "array"],
+    sources: ["a", "array"],
+    debounce: [-1, "duration"],
+    leaderOnly: ["yes", "true or false"],
+    timeout: ["soon", "duration"],
+    state: [3, "object"],
+    retry: [true, "retry"],
+  },
+}]);
+
+test("a job refuses a wrong name, two schedules and what belongs to none", () => {
+  const refused = (name: unknown, options: object, words: RegExp) =>
+    assert.throws(() => jobSettings(name as string, options), words);
+  for (const name of ["", "a/b", "x".repeat(64), 3, "with space"]) {
+    refused(name, {}, /its name must be of up to 63/);
+  }
+  refused("a", { every: "1m", cron: "@daily" }, /two schedules/);
+  refused("a", { cron: "TZ=UTC @daily" }, /the option "timeZone"/);
+  refused("a", { every: "1m", timeZone: "UTC" }, /"cron", which is missing/);
+  refused(
+    "a",
+    { namespaces: [] },
+    /^TypeError: Cannot watch namespaces for job/,
+  );
+  const state = { kind: ConfigMap, name: "kept" };
+  refused("a", { state }, /"state" is that of "every" or "cron"/);
+  refused("a", { every: "1m", state: { name: "kept" } }, /state/);
+  const mapper = byFunction(() => []);
+  refused("a", { watches: [watch(ConfigMap, { mapper })] }, /neither mapper/);
+});
+
+test("a job refuses a name that is taken, and a run that is no function", () => {
+  const operator = new Operator();
+  operator.job("sync", {}, run);
+  assert.throws(() => operator.job("sync", {}, run), /the name is taken/);
+  assert.throws(
+    () => operator.job("other", {}, undefined as never),
+    /"run" must be a function/,
+  );
+});
