@@ -346,7 +346,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#ready = true;
     if (deps.skipsRuns) {
       const keys = () => processor.busyKeys();
-      primaries.cache.notePending(this.name, keys);
+      primaries.cache.notePending?.(this.name, keys);
       sources.notePending(keys);
     }
     duration.set((clock.now() - began) / 1_000, { controller: this.name });
@@ -647,7 +647,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       sources,
       shard,
       dispatcher,
-      wasIdle: deps.skipsRuns
+      wasIdle: deps.skipsRuns && !deps.isOnce && primaries.cache.notePending
         ? (event) =>
           event.snapshot?.wasIdle(controller, event.key) === true &&
           sources.wasIdle(event.key)

@@ -82,8 +82,8 @@ import {
   type StartErrorPolicy,
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
-import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
+import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";

@@ -42,7 +42,6 @@ export class SolePrimary<P extends KubernetesObject> implements Primaries<P> {
       placeOf: (key) => has(key) ? 0 : -1,
       keyAt: (place) => place === 0 ? name : undefined,
       getAt: (place) => place === 0 ? primary : undefined,
-      notePending() {}, // no snapshot has it
       open: () => Promise.resolve(),
       attach: (names) => {
         const before = this.#namespaces;

@@ -35,6 +35,7 @@ import {
   RESCHEDULE,
   RETRY,
 } from "../cause.ts";
+import { Active, busyKeys, type DeletedPrimary } from "./active.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerSettings } from "../controller_settings.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -92,10 +93,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
   readonly mayRun: () => boolean;
-  /**
-   * Whether the controller had nothing left to do for a primary of a snapshot;
-   * undefined if all primaries run after each start.
-   */
+  /** Whether it had nothing to do for a primary of a snapshot; absent if all run. */
   readonly wasIdle?: ((event: CurrentEvent<P>) => boolean) | undefined;
   readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
   /** Limit of concurrent runs across controllers; undefined if absent. */
@@ -107,28 +105,6 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly log: Logger;
   /** Record for an operator that runs each object once. */
   readonly firstRuns?: FirstRuns | undefined;
-}
-
-/** Last known state of a deleted primary, kept until its deletion is reconciled. */
-type DeletedPrimary<P extends KubernetesObject> = Pick<
-  CacheEvent<P>,
-  "object" | "finalStateUnknown"
->;
-
-/** What is kept of an object in the row of the queue, while it is not idle. */
-class Active<P extends KubernetesObject> {
-  /** State of the object between its runs. */
-  state: RunState = FRESH;
-  /** Run in progress; undefined if there is none. */
-  run: Run<P> | undefined;
-  /** Deletions to reconcile, oldest first; several if the object was recreated. */
-  deleted: DeletedPrimary<P>[] | undefined;
-
-  /** Forgets all but the run. */
-  reset(): void {
-    this.state = FRESH;
-    this.deleted = undefined;
-  }
 }
 
 /** Maximum number of deletions, the latest, that a paused processor keeps. */
@@ -236,10 +212,9 @@ export class EventProcessor<P extends KubernetesObject>
     event: SourceEvent & { readonly isRestored?: boolean },
   ): boolean {
     if (!this.#isKnown(key)) return false;
-    // Whether the primary runs is decided when the primaries are delivered.
-    if (event.isRestored && this.#deps.wasIdle && !this.#hasResumed) {
-      return false;
-    }
+    // Whether it runs is decided when the primaries are delivered.
+    const { wasIdle } = this.#deps;
+    if (event.isRestored && wasIdle && !this.#hasResumed) return false;
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
       const { debounce } = this.#deps.settings;
       if (debounce > 0 && !event.initial) {
@@ -348,12 +323,11 @@ export class EventProcessor<P extends KubernetesObject>
     this.#add(key, byWatch(event), place);
   }
 
-  /** Leaves an object as it was before a restart: its interval goes on. */
+  /** Leaves an object as it was before a restart: only its interval goes on. */
   #skip(key: string, place: number): void {
-    const { clock, settings: { maxInterval } } = this.#deps;
     // How much of it has passed is not known; the runs are spread over it.
-    const due = clock.now() + maxInterval * this.#random();
-    this.#queue.addInterval(key, place, due);
+    const left = this.#deps.settings.maxInterval * this.#random();
+    this.#queue.addInterval(key, place, this.#deps.clock.now() + left);
   }
 
   #primaryDeleted(
@@ -715,15 +689,9 @@ export class EventProcessor<P extends KubernetesObject>
     return { failing, exhausted, oldest };
   }
 
-  /**
-   * Keys of the objects that have something left to do: they wait, run, fail, or
-   * have asked for a later run.
-   */
-  *busyKeys(): Generator<string, void, undefined> {
-    for (const key of this.#queue.busyKeys()) yield key;
-    for (const [key, { state }] of this.#queue.values()) {
-      if (state.failures > 0) yield key;
-    }
+  /** Keys of the objects that have something left to do. */
+  busyKeys(): Iterable<string> {
+    return busyKeys(this.#queue);
   }
 
   /** State of an object between its runs. */

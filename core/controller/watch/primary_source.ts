@@ -56,11 +56,11 @@ export interface PrimaryStore<P extends KubernetesObject>
       | "keep"
       | "keyAt"
       | "namespaces"
-      | "notePending"
       | "open"
       | "placeOf"
       | "size"
-    > {}
+    >,
+    Partial<Pick<MultiNamespaceInformer<P>, "notePending">> {}
 
 /** Primaries of a controller. */
 export interface Primaries<P extends KubernetesObject> {

@@ -103,7 +103,7 @@ function start(url: string, folder: string, last: string): ChildProcess {
   const flags = isDeno ? ["run", "-A", "--no-check"] : [];
   return spawn(process.execPath, [...flags, PROGRAM, url, folder, last], {
     env: childEnvironment(),
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "inherit"],
   });
 }
 

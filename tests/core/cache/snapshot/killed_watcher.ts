@@ -69,4 +69,6 @@ async function main(
   }
 }
 
+// It must not outlive the process that started it.
+process.stdin.resume().once("end", () => process.exit());
 await main(process.argv.slice(2));
