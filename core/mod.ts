@@ -54,8 +54,12 @@ export type {
 export * from "./controller/context.ts";
 export type { ControllerHealth } from "./controller/controller.ts";
 export type { ObjectHistory } from "./controller/object_history.ts";
+export type { JobRun } from "./controller/job/job_controller.ts";
 export type { JobContext, JobOptions } from "./controller/job/job_options.ts";
-export type { TaskOptions } from "./controller/task/task_controller.ts";
+export type {
+  TaskOptions,
+  TaskRun,
+} from "./controller/task/task_controller.ts";
 export type {
   ControllerOptions,
   PrimaryCacheOptions,

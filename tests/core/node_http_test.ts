@@ -25,7 +25,7 @@ test("Neither operator nor API server loads Node's implementation of fetch", asy
     const { ApiServer } = await import(${of("dev/apiserver/mod.ts")});
     await (await ApiServer.start()).stop();
     const loaded = process.moduleLoadList.map((name) => name.split(" ").at(-1));
-    console.log(loaded.includes("https"), loaded.filter((name) => /undici/.test(name)));`,
+    console.log(loaded.includes("http2"), loaded.filter((name) => /undici/.test(name)));`,
   ]);
   assert.equal(code, 0, stderr);
   assert.equal(stdout, "true []\n");
