@@ -93,7 +93,10 @@ function generated(
   for (const optional of [true, false]) {
     const base = fittingValue(parts, { optional });
     if (!isJsonObject(base)) continue;
-    const changes = leafChanges(parts, base);
+    // Fields near the top first: below them may be a whole pod template.
+    const changes = leafChanges(parts, base)
+      .toSorted((one, other) => one.path.length - other.path.length)
+      .slice(0, MOST_OBJECTS / 2 - 1);
     const all = [base, ...changes.map((change) => changed(base, change))];
     for (const one of all) {
       const { spec, status } = structuredClone(one) as UntypedObject;
