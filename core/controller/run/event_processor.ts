@@ -14,6 +14,7 @@ import {
 } from "../../cache/informer/cache_event.ts";
 import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
+import { guardedRandom } from "../../callback.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
@@ -154,6 +155,7 @@ export class EventProcessor<P extends KubernetesObject>
   readonly #pausedDeletions: Set<string> = new Set();
   readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;
+  readonly #random: () => number;
   readonly #slice: TimeSlice;
   /** Whether any primary has another place than at first. */
   #hasMoved = false;
@@ -174,6 +176,10 @@ export class EventProcessor<P extends KubernetesObject>
     this.#log = unfailingLogger(deps.log);
     this.#relevance = { ...settings, finalizer };
     this.#retry = guardedRetry(retry, this.#onFault);
+    this.#random = guardedRandom(
+      deps.random,
+      (error) => this.#onFault("draw a random number", error),
+    );
     this.#slice = new TimeSlice(clock);
     this.#queue = new SchedulingQueue({
       clock,
@@ -781,20 +787,6 @@ export class EventProcessor<P extends KubernetesObject>
   #until(isOver: () => boolean): Promise<void> {
     if (isOver()) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ isOver, resolve }));
-  }
-
-  /** Random number from 0 to below 1, also if the caller's function fails. */
-  #random(): number {
-    try {
-      const value = this.#deps.random();
-      if (value >= 0 && value < 1) return value;
-      throw new RangeError(
-        `Cannot draw a random number: it must be from 0 to below 1: received ${value}`,
-      );
-    } catch (error) {
-      this.#onFault("draw a random number", error);
-      return 0.5;
-    }
   }
 
   readonly #onFault = (what: string, error: unknown): void =>
