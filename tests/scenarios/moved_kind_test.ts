@@ -14,6 +14,7 @@ import {
   type OperatorFixture,
   scenario,
 } from "../support/operator_fixture.ts";
+import { until } from "../support/until.ts";
 
 const GROUP = "moved.coracle.dev";
 const PARCEL = untyped({ group: GROUP, version: "v1", kind: "Parcel" });
@@ -118,7 +119,12 @@ for (
         await fixture.advance(10 * 60_000); // Pauses are as long as they become.
         await define(fixture, plural, scope);
         const began = fixture.clock.now();
-        await fixture.client.resolve(PARCEL, { fresh: true });
+        await until(
+          "the kind is served again",
+          () =>
+            fixture.client.resolve(PARCEL, { fresh: true })
+              .then(() => true, () => false),
+        );
         const namespace = scope === "Cluster" ? undefined : "default";
         await make("b", namespace);
         await fixture.until(

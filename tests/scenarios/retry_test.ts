@@ -6,6 +6,7 @@ import {
   type OperatorFixture,
   scenario,
 } from "../support/operator_fixture.ts";
+import { until } from "../support/until.ts";
 import { Event } from "../../core/kinds/mod.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
 
@@ -359,7 +360,7 @@ scenario(
   async (fixture) => {
     const imminent: boolean[] = [];
     const operator = fixture.operator();
-    operator.register(Gadget, {
+    const controller = operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         await pause(fixture, 1_000);
         imminent.push(ctx.nextImminent);
@@ -372,6 +373,11 @@ scenario(
     await fixture.create("a");
     await fixture.settle();
     await fixture.change("a", { value: "second" });
+    // In real time: the run must not end before the event has come.
+    await until(
+      "the change is seen",
+      () => controller.primaries.get("default/a")?.spec.value === "second",
+    );
     await fixture.until(() => imminent.length === 2);
     await fixture.settle();
     assert.deepEqual(imminent, [true, false]);

@@ -135,6 +135,7 @@ scenario(
       ]),
     );
   },
+  { embedded: "its clock runs ahead of that of a real server" },
 );
 
 scenario(
@@ -169,6 +170,7 @@ scenario(
     await fixture.until(() => operator.runs.length > 0);
     assert.equal(operator.lists, before);
   },
+  { embedded: "its clock runs ahead of that of a real server" },
 );
 
 scenario(

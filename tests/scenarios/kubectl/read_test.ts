@@ -222,8 +222,8 @@ kubectlTest(
       /^Error from server \(NotFound\): configmaps "gone" not found\n$/,
     );
     assert.match(
-      await kubectl.fails("get sailboats"),
-      /the server doesn't have a resource type "sailboats"/,
+      await kubectl.fails("get rowboats"),
+      /the server doesn't have a resource type "rowboats"/,
     );
   },
 );
