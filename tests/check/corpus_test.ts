@@ -64,9 +64,13 @@ async function run({ name, url, entry }: Member): Promise<void> {
       await server.client.create(KINDS[object.kind ?? ""] ?? kind, object);
     }
     for (const expected of entry.expects) {
-      await until(`${expected} of ${name}`, () => isThere(server, expected), {
-        within: 20_000,
-      });
+      await until(
+        `${expected} of ${name}`,
+        () => isThere(server, expected, kind),
+        {
+          within: 20_000,
+        },
+      );
     }
   } finally {
     await operator.stop();
@@ -75,9 +79,15 @@ async function run({ name, url, entry }: Member): Promise<void> {
 }
 
 /** Whether an object is there, given as `Kind name`, or `Kind prefix*`. */
-async function isThere({ client }: ApiServer, text: string): Promise<boolean> {
+async function isThere(
+  { client }: ApiServer,
+  text: string,
+  own: Kind,
+): Promise<boolean> {
   const [kind = "", name = ""] = text.split(" ");
-  const { items } = await client.list(KINDS[kind]!, { namespace: "default" });
+  const { items } = await client.list(KINDS[kind] ?? own, {
+    namespace: "default",
+  });
   return items.some(({ metadata }) =>
     name.endsWith("*")
       ? metadata.name.startsWith(name.slice(0, -1))

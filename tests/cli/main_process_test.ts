@@ -44,6 +44,7 @@ test("runAsMain leaves no file, whether the process answers, refuses or fails", 
     definitions: [],
     conversions: [],
     policies: [],
+    rules: [],
     received: "exports answer",
   });
   await assert.rejects(
