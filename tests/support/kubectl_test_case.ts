@@ -18,7 +18,9 @@ export interface KubectlTestOptions {
 
 /** Clusters of all tests, without and with simulation, and what kubectl knows. */
 const clusters = new Map<boolean, Promise<ScenarioCluster | undefined>>();
-const cache = mkdtemp(join(tmpdir(), "coracle-kubectl-"));
+let cache: Promise<string> | undefined;
+/** Whether the end of the tests stops the clusters. */
+let isEnding = false;
 
 function clusterOf(simulate: boolean): Promise<ScenarioCluster | undefined> {
   const known = clusters.get(simulate);
@@ -27,10 +29,19 @@ function clusterOf(simulate: boolean): Promise<ScenarioCluster | undefined> {
   return cluster;
 }
 
-after(async () => {
-  for (const cluster of clusters.values()) await (await cluster)?.stop();
-  await rm(await cache, { recursive: true, force: true });
-});
+/** Stops the clusters after the tests: of all files, and on Bun of each file. */
+function stopAtEnd(): void {
+  if (isEnding) return;
+  isEnding = true;
+  after(async () => {
+    isEnding = false;
+    const [used, folder] = [[...clusters.values()], cache];
+    clusters.clear();
+    cache = undefined;
+    for (const cluster of used) await (await cluster)?.stop();
+    if (folder) await rm(await folder, { recursive: true, force: true });
+  });
+}
 
 /**
  * Defines a test of kubectl against an embedded API server over TLS on a
@@ -43,12 +54,15 @@ export function kubectlTest(
   options: KubectlTestOptions = {},
 ): void {
   const { simulate = false } = options;
+  stopAtEnd();
   test(title, { skip: NO_KUBECTL }, async (context) => {
     const cluster = await clusterOf(simulate);
     if (cluster === undefined) return context.skip("no pods run there");
     const namespace = `kubectl-${randomBytes(4).toString("hex")}`;
-    const options = { cache: await cache };
-    const kubectl = new Kubectl(cluster.kubeconfig, namespace, options);
+    cache ??= mkdtemp(join(tmpdir(), "coracle-kubectl-"));
+    const kubectl = new Kubectl(cluster.kubeconfig, namespace, {
+      cache: await cache,
+    });
     await kubectl.run(`create namespace ${namespace}`);
     try {
       await body(kubectl);
