@@ -34,8 +34,8 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Largest bytes of the tarball and of its files, and number of files. */
 const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
-  "@coracle/operator": [700_000, 2_500_000, 330],
-  "@coracle/dev": [540_000, 2_050_000, 190],
+  "@coracle/operator": [700_000, 2_600_000, 350],
+  "@coracle/dev": [580_000, 2_250_000, 200],
 };
 
 /** Both packages. */
