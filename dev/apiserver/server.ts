@@ -63,6 +63,9 @@ export let startWith: (
   content: ServerContent,
 ) => Promise<ApiServer>;
 
+/** Whether the HTTP/2 of the runtime holds; see {@linkcode ApiServerOptions}. */
+const SERVES_HTTP2 = !("Bun" in globalThis || "Deno" in globalThis);
+
 /**
  * Kubernetes API server in the current process. It answers as kube-apiserver
  * 1.36 does, with the controllers of every cluster (garbage collection,
@@ -192,7 +195,7 @@ export class ApiServer {
         tls: this.#options.tls === false
           ? undefined
           : this.#serverCertificate(),
-        http2: this.#options.http2 ?? !("Bun" in globalThis),
+        http2: this.#options.http2 ?? SERVES_HTTP2,
       });
       this.#port = this.#listener.port;
     }

@@ -35,7 +35,8 @@ export interface ApiServerOptions {
   readonly tls?: boolean | undefined;
   /**
    * Whether to offer HTTP/2 over TLS, as kube-apiserver does; HTTP/1.1 is always
-   * served. On Bun the default is false: its HTTP/2 loses resets of streams.
+   * served. On Bun and Deno the default is false: the HTTP/2 of Bun 1.4 loses resets
+   * of streams, and that of Deno 2.9 may abort the process at a GOAWAY.
    *
    * @default {true}
    */

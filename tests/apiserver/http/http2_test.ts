@@ -27,7 +27,7 @@ import { until } from "../../support/until.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
 const INTERNAL_ERROR = 2;
-const SERVES_HTTP2 = !("Bun" in globalThis);
+const SERVES_HTTP2 = !("Bun" in globalThis || "Deno" in globalThis);
 
 const server = await ApiServer.start();
 after(() => server.stop());
