@@ -90,7 +90,7 @@ export {
   type ValidationRule,
 } from "./crd/kind_definition.ts";
 export { kindNames } from "./crd/kind_names.ts";
-export { textWithCause } from "./error_text.ts";
+export { messageWithCause, textWithCause } from "./error_text.ts";
 export { LineSplitter } from "./json/line_splitter.ts";
 export { mutableCopy } from "./json/prune.ts";
 export { leveledLogger, stackText } from "./logger.ts";

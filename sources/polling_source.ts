@@ -49,7 +49,7 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
    */
   readonly timeout?: Duration | undefined;
   /**
-   * Whether only the replica that leads polls, which then begins anew when
+   * Whether only the replica that leads polls, which then starts over when
    * another replica takes over. With sharding each replica does.
    *
    * @default {false}

@@ -59,7 +59,7 @@ export interface WebsocketOptions<
   /** Certificates and proxy. Defaults to those of the runtime. */
   readonly tls?: Omit<TransportOptions, "server"> | undefined;
   /**
-   * Whether only the replica that leads connects, which then begins anew when
+   * Whether only the replica that leads connects, which then connects again when
    * another replica takes over. With sharding each replica does.
    *
    * @default {false}

@@ -290,8 +290,8 @@ const POLICY_HANDLERS: Readonly<Record<string, keyof AdmissionHandlers>> = {
  * Admission by a policy, with the handlers that stand in its place where the API
  * server lacks its type; these see the requests that the policy sees.
  *
- * @throws {TypeError} If there is a handler that does not what the policy does, or a
- * condition of the policy is none of a webhook.
+ * @throws {TypeError} If there is a handler of another type than the policy, or a
+ * condition of the policy uses variables that webhooks do not have.
  */
 export function policyAdmission(
   policy: AdmissionPolicy,

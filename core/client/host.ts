@@ -28,7 +28,7 @@ export interface OperatorHandle {
     readonly settings: {
       /** Whether the CustomResourceDefinition is applied at start. */
       readonly install: boolean;
-      /** Whether objects are stored anew in the storage version at start. */
+      /** Whether stored objects are rewritten in the storage version at start. */
       readonly migrateStorage?: boolean | undefined;
       /** Watched namespaces; undefined for those of the operator. */
       readonly namespaces?: "all" | "current" | readonly string[] | undefined;

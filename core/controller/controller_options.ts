@@ -239,7 +239,7 @@ export interface ControllerOptions<
    */
   readonly install?: boolean | undefined;
   /**
-   * Whether the replica that leads stores the primaries anew in the storage version
+   * Whether the replica that leads rewrites the primaries in the storage version
    * of their definition, if some may be stored in another one, as `coracle migrate`
    * does; only kinds of `defineKind` have one.
    *

@@ -391,7 +391,7 @@ export class Operator {
    * @param handlers Handler that does the same: `validate` or `default`. Without it,
    * an operator reports in its health that an older API server lacks the policy.
    * @throws {TypeError} If there is another handler, or a match condition of the
-   * policy is none of a webhook.
+   * policy uses variables that webhooks do not have.
    * @throws {Error} If the operator is started.
    */
   admit<O extends KubernetesObject>(

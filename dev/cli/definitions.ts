@@ -3,6 +3,7 @@ import process from "node:process";
 import { text as readAll } from "node:stream/consumers";
 import { Client, loadConfig } from "@coracle/operator/client";
 import type { CrdManifest } from "@coracle/operator/crd";
+import { messageWithCause } from "@coracle/operator/internal";
 import { CustomResourceDefinition } from "@coracle/operator/kinds";
 import { type FlagValues, UsageError } from "./command.ts";
 import { textOf } from "./serving.ts";
@@ -106,9 +107,10 @@ async function textAt(file: string): Promise<string> {
       : readFile(file, "utf8"));
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const { message } = error as Error;
     throw new UsageError(
-      `Cannot read ${file}: it must be a readable file or URL: ${message}`,
+      `Cannot read ${file}: it must be a readable file or URL: ${
+        messageWithCause(error)
+      }`,
     );
   }
 }

@@ -113,7 +113,10 @@ export function* schemaChanges(
     yield* schemaChanges(schema.items, older.items, `${path}[]`);
   }
   const { additionalProperties: values } = schema;
-  const { additionalProperties: others } = older;
+  // Any value was allowed under "true".
+  const others = older.additionalProperties === true
+    ? {}
+    : older.additionalProperties;
   if (typeof values === "object" && typeof others === "object") {
     yield* schemaChanges(values, others, `${path}.*`);
   }

@@ -206,6 +206,14 @@ const LATER = definition({
   },
 }, { subresources: {} });
 
+test("schemaChanges names the narrower values of a map of any values", () => {
+  const before = { type: "object", additionalProperties: true };
+  const now = { type: "object", additionalProperties: text };
+  assert.deepEqual([...schemaChanges(now, before, "spec.labels")], [
+    { path: "spec.labels.*", what: "type was any, is string" },
+  ]);
+});
+
 test("incompatibleChanges names version, path and subresource", () => {
   assert.deepEqual(incompatibleChanges(LATER, EARLIER), [
     "boats.sea.example v1: the subresource status was removed",

@@ -92,7 +92,7 @@ interface Restored {
  *
  * The file is a log. Each {@linkcode WatchSnapshot.flush} appends the present state
  * of the objects that changed since the last one, in short slices; what changes
- * meanwhile is appended as well, until nothing is left in the turn in which the
+ * meanwhile is appended as well, until nothing is left in the event-loop turn in which the
  * version is read. So a group of frames has exactly the state of its version, and
  * perhaps newer states of own writes, which the watch then shows as known.
  */
@@ -328,7 +328,7 @@ export class WatchSnapshot implements StoreFollower {
 
   /**
    * Appends what changed since the last flush. A failure is logged and counted; the
-   * whole file is then written anew, later.
+   * whole file is then rewritten, later.
    */
   async flush(): Promise<void> {
     await this.#deps.inTurn(async () => {

@@ -72,7 +72,7 @@ export interface JobOptions {
    * the operator was away are then made up by one run, and a new leader does not
    * repeat what the last one has done. An object that does not exist is created, which
    * works for kinds such as ConfigMap, and its namespace defaults to that of the
-   * operator. By default the schedule begins anew at each start.
+   * operator. By default the schedule starts over at each start.
    */
   readonly state?: {
     /** Kind of the object. */

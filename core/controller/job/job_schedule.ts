@@ -131,7 +131,7 @@ export class JobSchedule implements EventSource {
     if (text === undefined || !Number.isNaN(time)) {
       return text === undefined ? undefined : time;
     }
-    log.warn("An annotation is no time, so the schedule begins anew", {
+    log.warn("An annotation must be a time, so the schedule starts over", {
       annotation,
       value: text.slice(0, 100),
     });

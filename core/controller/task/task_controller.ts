@@ -28,8 +28,8 @@ export interface TaskOptions<P extends KubernetesObject = KubernetesObject> {
   readonly name?: string | undefined;
   /**
    * What the task of an object depends on: without a value, or with `false`, the
-   * object has none, and when the value changes, its task is ended and started
-   * anew. By default each object has a task until it is deleted.
+   * object has none, and when the value changes, its task is ended and
+   * restarted. By default each object has a task until it is deleted.
    */
   readonly when?: ((object: P) => unknown) | undefined;
   /**
