@@ -78,20 +78,24 @@ async function run({ name, url, entry }: Member): Promise<void> {
   }
 }
 
-/** Whether an object is there, given as `Kind name`, or `Kind prefix*`. */
+/**
+ * Whether an object is there, given as `Kind name` or `Kind prefix*`, with a label
+ * that it must have behind it if need be.
+ */
 async function isThere(
   { client }: ApiServer,
   text: string,
   own: Kind,
 ): Promise<boolean> {
-  const [kind = "", name = ""] = text.split(" ");
+  const [kind = "", name = "", label] = text.split(" ");
   const { items } = await client.list(KINDS[kind] ?? own, {
     namespace: "default",
   });
   return items.some(({ metadata }) =>
-    name.endsWith("*")
+    (name.endsWith("*")
       ? metadata.name.startsWith(name.slice(0, -1))
-      : metadata.name === name
+      : metadata.name === name) &&
+    (label === undefined || metadata.labels?.[label] !== undefined)
   );
 }
 

@@ -17,7 +17,10 @@ export interface CorpusEntry {
    * take seconds, or an error that is not handled, which runners of tests report.
    */
   readonly isAlone?: true;
-  /** Objects that are there once an object of the kind has settled. */
+  /**
+   * Objects that are there once an object of the kind has settled: `Kind name`, and
+   * perhaps a label that it must have.
+   */
   readonly expects: readonly string[];
   /** Objects of the workload, if those from the schema are not enough. */
   readonly examples?: readonly UntypedObject[];

@@ -14,7 +14,7 @@ export const entry: CorpusEntry = {
     plans: ["conflict"],
     write: "update Gadget default/sample",
   },
-  expects: ["Gadget sample"],
+  expects: ["Gadget sample color"],
 };
 
 const Gadget = defineKind({
