@@ -158,6 +158,8 @@ export interface ControllerDeps {
    * since or were waiting.
    */
   readonly skipsRuns: boolean;
+  /** Returns how many objects of a controller have a history of runs, at least. */
+  readonly historyLimit?: (() => number) | undefined;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
   /** Whether each primary runs once, and then the operator ends. */
@@ -645,7 +647,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         serverSideApply: settings.serverSideApply,
       }),
     });
-    const history = new RunHistory<P>({ clock });
+    const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
     const endless = new EndlessRuns<P>({ log });
@@ -654,8 +656,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
     const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
+    // What is needed and no more: there may be a thousand controllers.
+    const { random, mayRun } = deps;
     const processor = new EventProcessor<P>({
-      ...deps,
+      clock,
+      random,
+      mayRun,
       // Tasks would leave no run to the others.
       cap: settings.isTask ? undefined : deps.cap,
       firstRuns,

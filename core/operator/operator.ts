@@ -29,6 +29,7 @@ import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
+import { historyLimit } from "../controller/run/run_observers.ts";
 import { Controller, type ControllerDeps } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import {
@@ -767,6 +768,7 @@ export class Operator {
         snapshots: await openSnapshots(this.#settings, base),
       }),
       skipsRuns: skipsRuns(this.#settings),
+      historyLimit: () => historyLimit(this.#controllers.size),
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),

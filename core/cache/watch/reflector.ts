@@ -362,7 +362,16 @@ export class Reflector {
         onMoved?.(resolved);
       }
     }
-    return { ...this.#deps, kind: this.#resolved };
+    const { labelSelector, fieldSelector, shardSelector } = this.#deps;
+    const { namespace, metadataOnly } = this.#deps;
+    return {
+      kind: this.#resolved,
+      namespace,
+      metadataOnly,
+      labelSelector,
+      fieldSelector,
+      shardSelector,
+    };
   }
 
   /**
