@@ -24,6 +24,17 @@ export interface OperatorHandle {
     readonly secondaryKinds: readonly Kind[];
     /** Kinds that the controller only watches. */
     readonly readOnlyKinds: readonly Kind[];
+    /** Where its event sources are called from outside. */
+    readonly listens?:
+      | readonly {
+        /** Name of the source. */
+        readonly name: string;
+        /** Port; 0 for any free one. */
+        readonly port: number;
+        /** Address to listen on. */
+        readonly host: string;
+      }[]
+      | undefined;
     /** Options of the controller that tools need. */
     readonly settings: {
       /** Whether the CustomResourceDefinition is applied at start. */

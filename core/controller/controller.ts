@@ -116,6 +116,8 @@ export interface ControllerHealth {
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
 export interface ControllerDeps {
   readonly client: Client;
+  /** Client whose writes do not depend on a lease. */
+  readonly unfenced: Client;
   readonly informers: InformerPool;
   /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
@@ -248,6 +250,17 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   get readOnlyKinds(): readonly Kind[] {
     return this.settings.sources.flatMap(({ kind, readOnly }) =>
       kind !== undefined && readOnly ? [kind] : []
+    );
+  }
+
+  /** Where the event sources are called from outside. */
+  get listens(): readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly host: string;
+  }[] {
+    return this.settings.sources.flatMap(({ name, listens }) =>
+      listens === undefined ? [] : [{ name, ...listens }]
     );
   }
 
@@ -580,9 +593,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     }
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = this.primariesFrom(kind, deps);
-    const managers = new Set([...deps.fieldManagers(), fieldManager]);
+    const { takeOver } = settings;
+    const managers = new Set([
+      ...deps.fieldManagers(),
+      fieldManager,
+      ...takeOver,
+    ]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
+      unfenced: deps.unfenced,
+      takeOver,
       primaryKind: kind,
       primaries: primaries.cache,
       soleKey: isJob ? this.name : undefined,
@@ -594,6 +614,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ...common,
       kind,
       fieldManager,
+      takeOver,
       finalizer: settings.finalizer ?? defaultFinalizer(kind),
       keptFinalizer: finalizer,
       cacheIsPartial: selection.metadataOnly ||

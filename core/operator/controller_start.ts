@@ -33,6 +33,7 @@ export type ManagedController =
       & Pick<
         ControllerSettings,
         | "fieldManager"
+        | "takeOver"
         | "finalizer"
         | "install"
         | "isTask"
@@ -140,13 +141,11 @@ export interface ControllerStartDeps {
 
 /**
  * Dependencies of what runs on each replica, whether it leads or not.
- *
- * @param client Client without a fence.
  */
-export function unfenced(deps: ControllerDeps, client: Client): ControllerDeps {
+export function unfenced(deps: ControllerDeps): ControllerDeps {
   return {
     ...deps,
-    client,
+    client: deps.unfenced,
     shard: undefined,
     mayRun: () => true,
     isLeading: () => true,

@@ -656,9 +656,7 @@ export class Operator {
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps: leaderOnly
-        ? deps
-        : unfenced(deps, this.#traced(this.#client as Client)),
+      deps: leaderOnly ? deps : unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
       conversion: this.#admission.conversion,
@@ -751,6 +749,7 @@ export class Operator {
     this.#deps = {
       ...this.#settings,
       client: this.#traced(client),
+      unfenced: this.#traced(base),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
@@ -762,8 +761,8 @@ export class Operator {
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),
-          ({ settings }) => settings.fieldManager,
-        ),
+          ({ settings }) => [settings.fieldManager, ...settings.takeOver],
+        ).flat(),
       cap: this.#cap,
       log: logger,
       shard,
