@@ -52,6 +52,7 @@ import {
 } from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
 import { type Primaries, PrimarySource } from "./watch/primary_source.ts";
+import type { WatchedSelection } from "./kinds/kind_selector.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
@@ -107,6 +108,15 @@ export interface ControllerHealth {
   readonly oldestFailure: number;
   /** Number of failing objects without retries left. */
   readonly exhausted: number;
+  /** Kinds that `operator.watchKinds` follows; absent for other controllers. */
+  readonly kinds?:
+    | {
+      /** Number of kinds. */
+      readonly followed: number;
+      /** Kinds that could not be read so far, such as for want of a right. */
+      readonly unread: readonly string[];
+    }
+    | undefined;
   /** Health of the informers of the primaries. */
   readonly informers: readonly InformerHealth[];
   /** Health of the event sources by name. */
@@ -150,6 +160,8 @@ export interface ControllerDeps {
    * since or were waiting.
    */
   readonly skipsRuns: boolean;
+  /** Returns how many objects of a controller have a history of runs, at least. */
+  readonly historyLimit?: (() => number) | undefined;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
   /** Whether each primary runs once, and then the operator ends. */
@@ -228,6 +240,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return true;
   }
 
+  /** Selection of the kinds that the controller follows; undefined if it has one. */
+  get watchedSelection(): WatchedSelection | undefined {
+    return undefined;
+  }
+
   /** Kind of the object that keeps the state of a job, and its namespace. */
   get stateKind():
     | { readonly kind: Kind; readonly namespace?: string | undefined }
@@ -271,7 +288,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /** Event sources that watch the cluster of the operator. */
-  get watching(): readonly Pick<WatchingSource<P>, "kind" | "selection">[] {
+  get watching(): readonly Pick<
+    WatchingSource<P>,
+    "kind" | "selection" | "watchesAll"
+  >[] {
     return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
     ) as WatchingSource<P>[];
@@ -648,7 +668,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         serverSideApply: settings.serverSideApply,
       }),
     });
-    const history = new RunHistory<P>({ clock });
+    const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
     const endless = new EndlessRuns<P>({ log });
@@ -657,8 +677,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
     const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
+    // What is needed and no more: there may be a thousand controllers.
+    const { random, mayRun } = deps;
     const processor = new EventProcessor<P>({
-      ...deps,
+      clock,
+      random,
+      mayRun,
       // Tasks would leave no run to the others.
       cap: settings.isTask ? undefined : deps.cap,
       firstRuns,
