@@ -83,6 +83,7 @@ import {
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
+import { openRecording } from "./operator_recording.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
@@ -711,6 +712,7 @@ export class Operator {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
+      await this.#deps?.recording?.close();
       await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
@@ -773,6 +775,7 @@ export class Operator {
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
       isOnce: this.#isOnce,
+      recording: await openRecording(this.#settings, base),
     };
     return this.#deps;
   }
