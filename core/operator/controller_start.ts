@@ -28,7 +28,7 @@ import type { StartErrorPolicy } from "./operator_options.ts";
 
 /** Controller of any kind, as its operator uses it. */
 export type ManagedController =
-  & Omit<Controller, "kind" | "settings" | "primaries">
+  & Omit<Controller, "kind" | "settings" | "primaries" | "replaying">
   & {
     readonly kind: Kind;
     readonly settings:

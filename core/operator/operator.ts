@@ -92,6 +92,7 @@ import {
   withoutTexts,
 } from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
+import { openRecording } from "./operator_recording.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { MovedKinds } from "./moved_kinds.ts";
 import { operatorBudget } from "./process_memory.ts";
@@ -718,6 +719,7 @@ export class Operator {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
+      await this.#deps?.recording?.close();
       await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
@@ -782,6 +784,7 @@ export class Operator {
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
       isOnce: this.#isOnce,
+      recording: await openRecording(this.#settings, base),
     };
     return this.#deps;
   }

@@ -15,7 +15,10 @@ import type {
 } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
-import type { EventSource } from "../../core/controller/event_source.ts";
+import {
+  type EventSource,
+  getFrom,
+} from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
@@ -230,7 +233,7 @@ export class DependentResource<
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
     return this.#source.get === undefined
       ? ctx.get(this.#kind, key.name, key.namespace)
-      : this.#source.get(key);
+      : getFrom(ctx, this.#source, key);
   }
 
   /** Reads an object, unless it does not belong to the primary. */

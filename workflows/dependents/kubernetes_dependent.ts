@@ -14,7 +14,10 @@ import {
   type OptionRules,
   typeText,
 } from "../../core/api/options.ts";
-import type { EventSource } from "../../core/controller/event_source.ts";
+import {
+  type EventSource,
+  getFrom,
+} from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
@@ -446,7 +449,7 @@ export function readOnlyDependent<
     read: async (primary, ctx) =>
       options.key === undefined
         ? await ctx.secondary(source)
-        : await source.get?.(immediate(options.key(primary), "key()")),
+        : await getFrom(ctx, source, immediate(options.key(primary), "key()")),
   };
 }
 
