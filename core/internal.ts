@@ -85,7 +85,6 @@ export {
   NO_BODY,
   NOT_KEPT,
   OBJECT,
-  PART_STEP,
   type PartIdentity,
   type RecordedError,
   recordedErrorText,
