@@ -86,7 +86,6 @@ export {
   NO_BODY,
   NOT_KEPT,
   OBJECT,
-  PART_STEP,
   type PartIdentity,
   type RecordedError,
   recordedErrorText,

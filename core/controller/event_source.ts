@@ -241,25 +241,3 @@ export interface SourceRegistry<P extends KubernetesObject = KubernetesObject> {
   /** Removes a source and stops it. */
   remove(name: string): Promise<void>;
 }
-
-/**
- * Reads a secondary from one source in a run, as `ctx.get` reads it from all of its
- * kind.
- *
- * @internal
- */
-export function getFrom<P extends KubernetesObject, S>(
-  { sources }: { readonly sources: SourceRegistry<P> },
-  source: EventSource<P, S>,
-  key: ObjectKey,
-): S | undefined | Promise<S | undefined> {
-  // The context of a test may have another registry.
-  const { getFrom } = Object(sources) as {
-    getFrom?(from: EventSource<P, S>, key: ObjectKey): ReturnType<
-      NonNullable<EventSource<P, S>["get"]>
-    >;
-  };
-  return getFrom === undefined
-    ? source.get?.(key)
-    : getFrom.call(sources, source, key);
-}

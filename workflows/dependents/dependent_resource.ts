@@ -15,10 +15,8 @@ import type {
 } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
-import {
-  type EventSource,
-  getFrom,
-} from "../../core/controller/event_source.ts";
+import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";

@@ -7,7 +7,8 @@ import {
   nearestName,
   type OptionRules,
 } from "../../core/api/options.ts";
-import { type EventSource, getFrom } from "../../core/controller/event_source.ts";
+import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { statusSchemaOf } from "../../core/crd/check_status.ts";

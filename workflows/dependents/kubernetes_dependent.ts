@@ -14,10 +14,8 @@ import {
   type OptionRules,
   typeText,
 } from "../../core/api/options.ts";
-import {
-  type EventSource,
-  getFrom,
-} from "../../core/controller/event_source.ts";
+import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
