@@ -71,6 +71,18 @@ export interface InstanceOptions extends
   readonly authority: () => KeyPair;
   /** Objects from an earlier instance or a file. */
   readonly content: ServerContent | undefined;
+  /** State of another instance, with which this one goes on in place of content. */
+  readonly point?: ServerPoint | undefined;
+}
+
+/** State of a server from which others can go on. */
+export interface ServerPoint {
+  readonly store: Store;
+  readonly revision: number;
+  /** Random values from then on; each server copies it. */
+  readonly random: Random;
+  /** Whether the controllers of workloads were running. */
+  readonly hasControllers: boolean;
 }
 
 /**
@@ -166,14 +178,16 @@ export class Instance {
         : []),
       ...collectors,
     ];
-    if (options.content === undefined) bootstrap(context);
-    else {
-      this.#load(options.content, definitions);
-      for (const collector of collectors) {
-        collector.begin(options.content.isPart);
-      }
+    const { content, point } = options;
+    if (point !== undefined) {
+      store.resumeFrom(point.store, point.revision);
+      definitions.begin();
+    } else if (content === undefined) bootstrap(context);
+    else this.#load(content, definitions);
+    if (content !== undefined || point !== undefined) {
+      for (const collector of collectors) collector.begin(content?.isPart);
     }
-    store.begin();
+    if (point === undefined) store.begin();
     namespaces.begin();
     for (const controller of quotas) controller.begin();
     this.handler = new RequestHandler({
@@ -236,6 +250,17 @@ export class Instance {
       }
     }
     return { revision: store.revision, objects };
+  }
+
+  /** Current state, from which others can go on. */
+  point(): ServerPoint {
+    const { store, random } = this.context;
+    return {
+      store,
+      revision: store.revision,
+      random: random.copy(),
+      hasControllers: this.#loading !== undefined,
+    };
   }
 
   /** Whether a request may affect the controllers that are not loaded yet. */
