@@ -415,8 +415,9 @@ async function runStep(
       planes.push(plane);
       print(`${step.name.padEnd(10)} against ${plane.origin}`);
     }
-    const environments = planes.map(({ kubeconfig }) => ({
+    const environments = planes.map(({ kubeconfig, callers = "" }) => ({
       CORACLE_TEST_CLUSTER: "kubeconfig",
+      CORACLE_TEST_CALLERS: callers,
       KUBECONFIG: kubeconfig,
     }));
     return await runFiles(step, only, take, environments);

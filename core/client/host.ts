@@ -215,6 +215,11 @@ export interface Host {
    * undefined for that.
    */
   readonly webhooks?: WebhookHost | HostedListener | undefined;
+  /**
+   * Returns the address of a Service by its name in DNS, where no cluster answers;
+   * undefined to ask DNS.
+   */
+  readonly addressOf?: ((name: string) => string | undefined) | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */
   readonly operators?: OperatorHooks | undefined;
 }

@@ -714,7 +714,10 @@ export class Operator {
     this.#state = "stopping";
     this.#ending.abort(new Error("Cannot run the operator: it was stopped"));
     this.#hurry = new AbortController();
-    await this.#drain(controllers);
+    await Promise.all([
+      this.#drain(controllers),
+      this.#admission.leave(this.#settings.shutdownGrace, this.#hurry.signal),
+    ]);
     try {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
