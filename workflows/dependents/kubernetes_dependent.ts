@@ -359,6 +359,19 @@ interface Written {
 
 const written: WeakMap<object, Written> = new WeakMap();
 
+/** Names of sets of objects of any kinds, by their dependents. */
+const sets: WeakMap<object, string> = new WeakMap();
+
+/** Notes that a dependent is a set with a name, which its objects have as label. */
+export function noteSet(dependent: object, name: string): void {
+  sets.set(dependent, name);
+}
+
+/** Name of the set that a dependent is; undefined if it is none. */
+export function setOf(dependent: object): string | undefined {
+  return sets.get(dependent);
+}
+
 function remembered<D extends object>(what: Written, dependent: D): D {
   written.set(dependent, what);
   return dependent;
