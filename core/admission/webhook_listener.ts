@@ -50,6 +50,8 @@ const LEAVING_MS = 3_000;
 const QUIET_MS = 1_000;
 /** Time that requests have to end when the listener stops, in milliseconds. */
 const STOP_MS = 2_000;
+/** Time in which the last answer reaches its caller, in milliseconds. */
+const FLUSH_MS = 50;
 /** Maximum length of the text of a failure, in characters. */
 const MAX_TEXT = 2_000;
 
@@ -150,6 +152,8 @@ export class WebhookListener {
     if (this.#unanswered.size > 0) {
       const idle = new Promise<void>((resolve) => this.#whenIdle = resolve);
       await deadline(idle, STOP_MS, { clock }).catch(() => {});
+      // What is sent may be on its way through the server in front.
+      await sleep(FLUSH_MS, { clock });
     }
     await this.#server.stop();
     this.#isLeaving = false;
