@@ -253,7 +253,7 @@ export class ReplayedRun {
       ...this.difference,
       ...secrets && {
         note:
-          "the run has read Secrets, whose values are not in the recording: what follows from them differs",
+          "the run has read Secrets, whose values are not in the recording: what follows from them may differ",
       },
     };
   }
