@@ -98,6 +98,7 @@ export {
   type LoadOperatorConfigOptions,
 } from "./operator/operator_config.ts";
 export type { SnapshotOptions } from "./cache/snapshot/snapshot_options.ts";
+export type { RecordOptions } from "./controller/record/record_options.ts";
 export type {
   OperatorCacheOptions,
   OperatorConfig,

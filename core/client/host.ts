@@ -38,6 +38,17 @@ export interface OperatorHandle {
     readonly secondaryKinds: readonly Kind[];
     /** Kinds that the controller only watches. */
     readonly readOnlyKinds: readonly Kind[];
+    /** Where its event sources are called from outside. */
+    readonly listens?:
+      | readonly {
+        /** Name of the source. */
+        readonly name: string;
+        /** Port; 0 for any free one. */
+        readonly port: number;
+        /** Address to listen on. */
+        readonly host: string;
+      }[]
+      | undefined;
     /** Options of the controller that tools need. */
     readonly settings: {
       /** Whether the CustomResourceDefinition is applied at start. */
@@ -204,6 +215,11 @@ export interface Host {
    * undefined for that.
    */
   readonly webhooks?: WebhookHost | HostedListener | undefined;
+  /**
+   * Returns the address of a Service by its name in DNS, where no cluster answers;
+   * undefined to ask DNS.
+   */
+  readonly addressOf?: ((name: string) => string | undefined) | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */
   readonly operators?: OperatorHooks | undefined;
 }

@@ -58,6 +58,7 @@ import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
 import { lazyApplyMemory } from "./run/run_writes.ts";
 import { FirstRuns } from "./run/first_runs.ts";
+import type { RunRecorder } from "./record/run_recorder.ts";
 import type { AbortCause } from "./run/run.ts";
 import type { ObjectHistory } from "./object_history.ts";
 import {
@@ -126,6 +127,8 @@ export interface ControllerHealth {
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
 export interface ControllerDeps {
   readonly client: Client;
+  /** Client whose writes do not depend on a lease. */
+  readonly unfenced: Client;
   readonly informers: InformerPool;
   /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
@@ -164,7 +167,22 @@ export interface ControllerDeps {
   readonly isDeveloped: boolean;
   /** Whether each primary runs once, and then the operator ends. */
   readonly isOnce?: boolean | undefined;
+  /** Recorder of the runs; undefined if they are not recorded. */
+  readonly recording?: RunRecorder | undefined;
 }
+
+/** What runs read and write, in a replay of recorded ones. */
+export type ReplayedParts<P extends KubernetesObject> = Pick<
+  RunDeps<P>,
+  | "applied"
+  | "client"
+  | "clock"
+  | "log"
+  | "primaries"
+  | "recorder"
+  | "sources"
+  | "writeObserver"
+>;
 
 /** Reader of objects, from caches or the server. */
 export type CacheReader = Pick<SourceGroup<never>, "read" | "readList">;
@@ -265,6 +283,17 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   get readOnlyKinds(): readonly Kind[] {
     return this.settings.sources.flatMap(({ kind, readOnly }) =>
       kind !== undefined && readOnly ? [kind] : []
+    );
+  }
+
+  /** Where the event sources are called from outside. */
+  get listens(): readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly host: string;
+  }[] {
+    return this.settings.sources.flatMap(({ name, listens }) =>
+      listens === undefined ? [] : [{ name, ...listens }]
     );
   }
 
@@ -600,9 +629,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     }
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = this.primariesFrom(kind, deps);
-    const managers = new Set([...deps.fieldManagers(), fieldManager]);
+    const { takeOver } = settings;
+    const managers = new Set([
+      ...deps.fieldManagers(),
+      fieldManager,
+      ...takeOver,
+    ]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
+      unfenced: deps.unfenced,
+      takeOver,
       primaryKind: kind,
       primaries: primaries.cache,
       soleKey: isJob ? this.name : undefined,
@@ -610,20 +646,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       fieldManagers: [...managers].sort(),
     });
     const recorder = new EventRecorder({ ...common, instance: deps.instance });
-    const runDeps: RunDeps<P> = {
+    const own = this.#runDeps(kind, {
       ...common,
-      kind,
-      fieldManager,
-      finalizer: settings.finalizer ?? defaultFinalizer(kind),
-      keptFinalizer: finalizer,
-      cacheIsPartial: selection.metadataOnly ||
-        selection.prune.some((path) =>
-          !/^metadata\.managedFields(\[|$)/.test(path)
-        ),
       primaries,
       sources,
       recorder,
-      ownership: new Ownership({ kind, sources, log, ownsNothing: isJob }),
       applied: lazyApplyMemory(),
       writeObserver: new WriteObserver({
         ...common,
@@ -631,22 +658,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         fieldManager,
         keepsChanges: deps.isDeveloped,
       }),
-    };
-    const { shard = deps.shard } = settings;
-    const dispatcher = new Dispatcher<P>({
-      reconciler: this.#reconciler,
-      workflow: settings.workflow,
-      mode: settings,
-      pauseAnnotation: settings.pauseAnnotation,
-      mayRun: deps.mayRun,
-      shard,
-      tracer: deps.tracer,
-      runDeps,
-      writer: new ResultWriter<P>({
-        runDeps,
-        serverSideApply: settings.serverSideApply,
-      }),
     });
+    const { shard = deps.shard } = settings;
+    const recording = settings.isTask ? undefined : deps.recording;
+    const runDeps = recording?.observed(own) ?? own;
+    const executor = this.#dispatcher(runDeps, { ...deps, shard });
+    const recorded = recording?.of(own, executor);
     const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
@@ -670,7 +687,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries: primaries.cache,
       sources,
       shard,
-      dispatcher,
+      dispatcher: recorded?.dispatcher ?? executor,
       wasIdle: deps.skipsRuns && !deps.isOnce && primaries.cache.notePending
         ? (event) =>
           event.snapshot?.wasIdle(controller, event.key) === true &&
@@ -682,6 +699,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         reporter,
         events,
         endless,
+        ...recorded === undefined ? [] : [recorded.observer],
         ...this.observersFor(deps),
       ],
       log,
@@ -701,5 +719,56 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     });
     const { isLeading } = deps;
     return { ...parts, watches, history, overdue, isLeading };
+  }
+
+  /** Executor of recorded runs, which read and write other things. */
+  replaying(
+    kind: ResolvedKind<P>,
+    parts: ReplayedParts<P>,
+  ): Pick<Dispatcher<P>, "dispatch"> {
+    return this.#dispatcher(this.#runDeps(kind, parts), {
+      mayRun: () => true,
+      shard: undefined,
+      tracer: undefined,
+    });
+  }
+
+  #runDeps(kind: ResolvedKind<P>, parts: ReplayedParts<P>): RunDeps<P> {
+    const { settings, name: controller, isJob } = this;
+    const { sources, log } = parts;
+    const { fieldManager, selection, takeOver } = settings;
+    return {
+      ...parts,
+      controller,
+      kind,
+      fieldManager,
+      takeOver,
+      finalizer: settings.finalizer ?? defaultFinalizer(kind),
+      keptFinalizer: finalizerOf(settings, kind),
+      cacheIsPartial: selection.metadataOnly ||
+        selection.prune.some((path) =>
+          !/^metadata\.managedFields(\[|$)/.test(path)
+        ),
+      ownership: new Ownership({ kind, sources, log, ownsNothing: isJob }),
+    };
+  }
+
+  #dispatcher(
+    runDeps: RunDeps<P>,
+    deps: Pick<ControllerDeps, "mayRun" | "shard" | "tracer">,
+  ): Dispatcher<P> {
+    const { settings } = this;
+    return new Dispatcher<P>({
+      ...deps,
+      reconciler: this.#reconciler,
+      workflow: settings.workflow,
+      mode: settings,
+      pauseAnnotation: settings.pauseAnnotation,
+      runDeps,
+      writer: new ResultWriter<P>({
+        runDeps,
+        serverSideApply: settings.serverSideApply,
+      }),
+    });
   }
 }

@@ -393,7 +393,12 @@ function own(object: object, key: string): unknown {
 /** Freezes a JSON value with all its parts, and returns it. */
 export function deepFreeze(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
+  if (Array.isArray(value)) { for (const item of value) deepFreeze(item); }
+  else {
+    for (const name in value) {
+      deepFreeze((value as Record<string, unknown>)[name]);
+    }
+  }
   return Object.freeze(value);
 }
 

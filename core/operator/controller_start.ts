@@ -28,13 +28,14 @@ import type { StartErrorPolicy } from "./operator_options.ts";
 
 /** Controller of any kind, as its operator uses it. */
 export type ManagedController =
-  & Omit<Controller, "kind" | "settings" | "primaries">
+  & Omit<Controller, "kind" | "settings" | "primaries" | "replaying">
   & {
     readonly kind: Kind;
     readonly settings:
       & Pick<
         ControllerSettings,
         | "fieldManager"
+        | "takeOver"
         | "finalizer"
         | "install"
         | "isTask"
@@ -142,13 +143,11 @@ export interface ControllerStartDeps {
 
 /**
  * Dependencies of what runs on each replica, whether it leads or not.
- *
- * @param client Client without a fence.
  */
-export function unfenced(deps: ControllerDeps, client: Client): ControllerDeps {
+export function unfenced(deps: ControllerDeps): ControllerDeps {
   return {
     ...deps,
-    client,
+    client: deps.unfenced,
     shard: undefined,
     mayRun: () => true,
     isLeading: () => true,

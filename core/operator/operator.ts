@@ -92,6 +92,7 @@ import {
   withoutTexts,
 } from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
+import { openRecording } from "./operator_recording.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
 import { MovedKinds } from "./moved_kinds.ts";
 import { operatorBudget } from "./process_memory.ts";
@@ -688,9 +689,7 @@ export class Operator {
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps: leaderOnly
-        ? deps
-        : unfenced(deps, this.#traced(this.#client as Client)),
+      deps: leaderOnly ? deps : unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
       conversion: this.#admission.conversion,
@@ -715,11 +714,15 @@ export class Operator {
     this.#state = "stopping";
     this.#ending.abort(new Error("Cannot run the operator: it was stopped"));
     this.#hurry = new AbortController();
-    await this.#drain(controllers);
+    await Promise.all([
+      this.#drain(controllers),
+      this.#admission.leave(this.#settings.shutdownGrace, this.#hurry.signal),
+    ]);
     try {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
+      await this.#deps?.recording?.close();
       await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
@@ -760,6 +763,7 @@ export class Operator {
     this.#deps = {
       ...this.#settings,
       client: this.#traced(client),
+      unfenced: this.#traced(base),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
@@ -772,8 +776,8 @@ export class Operator {
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),
-          ({ settings }) => settings.fieldManager,
-        ),
+          ({ settings }) => [settings.fieldManager, ...settings.takeOver],
+        ).flat(),
       cap: this.#cap,
       log: logger,
       shard,
@@ -783,6 +787,7 @@ export class Operator {
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
       isOnce: this.#isOnce,
+      recording: await openRecording(this.#settings, base),
     };
     return this.#deps;
   }

@@ -166,6 +166,11 @@ export class OperatorAdmission {
     await webhooks.remove();
   }
 
+  /** Goes on to serve until API servers have moved to other replicas. */
+  async leave(limit: number, hurry: AbortSignal): Promise<void> {
+    await this.#webhooks?.leave(limit, hurry);
+  }
+
   /** Stops serving. */
   async close(): Promise<void> {
     await this.#webhooks?.close();

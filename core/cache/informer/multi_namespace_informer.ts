@@ -6,6 +6,7 @@ import {
   type ObjectKey,
   parseKey,
 } from "../../api/object_key.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import { checkOptions } from "../../api/options.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { checkIndex, type IndexDefinition } from "../store/object_indexes.ts";
@@ -353,6 +354,21 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   resourceVersion(key: ObjectKey | string): string | undefined {
     const found = toKey(key);
     return this.#memberOf(found)?.informer.store.resourceVersion(found);
+  }
+
+  /**
+   * Bytes of a cached object, borrowed; undefined if it is absent, has another
+   * version, or only its key is kept.
+   *
+   * @internal
+   */
+  bodyOf(key: ObjectKey | string, version?: string): ByteRange | undefined {
+    const found = toKey(key);
+    const store = this.#memberOf(found)?.informer.store;
+    const slot = store?.slotOf(found) ?? -1;
+    return slot < 0 || store?.resourceVersion(found) !== version
+      ? undefined
+      : store?.bodyAt(slot);
   }
 
   /**
