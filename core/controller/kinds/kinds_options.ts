@@ -100,6 +100,14 @@ export interface KindsHandle {
 const { prune, metadataOnly } = CONTROLLER_OPTIONS.cache
   .options as OptionRules<PrimaryCacheOptions>;
 
+type SharedOption = "name" | "namespaces" | "labelSelector" | "fieldSelector";
+
+/** Options of the runs of a reconciler. */
+type RunOption = Exclude<
+  keyof KindsOptions & keyof ControllerOptions<UntypedObject>,
+  SharedOption | "cache" | "metadataOnly"
+>;
+
 const SHARED_RULES: OptionRules<Pick<KindsOptions, SharedOption | "cache">> = {
   name: CONTROLLER_OPTIONS.name,
   namespaces: CONTROLLER_OPTIONS.namespaces,
