@@ -16,11 +16,13 @@ import type {
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   kindAndGroup,
+  PRIMARY_KIND_ANNOTATION,
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../core/controller/watch/mappers.ts";
@@ -150,10 +152,18 @@ export interface DesiredResource<S extends KubernetesObject> {
   readonly key: ObjectKey;
 }
 
-type DependentResourceOptions<S extends KubernetesObject> = Omit<
-  KubernetesDependentOptions<never, S>,
-  "desired" | "key" | "source" | "watch"
->;
+type DependentResourceOptions<S extends KubernetesObject> =
+  & Omit<
+    KubernetesDependentOptions<never, S>,
+    "desired" | "key" | "source" | "watch"
+  >
+  & {
+    /**
+     * Kind and group of the primaries, for objects whose annotations have them. By
+     * default those annotations are not compared.
+     */
+    readonly primaryKind?: (() => string) | undefined;
+  };
 
 /**
  * Reconciler of the objects of a dependent, for any number of primaries. It
@@ -230,7 +240,7 @@ export class DependentResource<
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
     return this.#source.get === undefined
       ? ctx.get(this.#kind, key.name, key.namespace)
-      : this.#source.get(key);
+      : getFrom(ctx, this.#source, key);
   }
 
   /** Reads an object, unless it does not belong to the primary. */
@@ -391,7 +401,11 @@ export class DependentResource<
     if (isControlled(actual)) return false;
     const name = annotations?.[PRIMARY_NAME_ANNOTATION];
     const namespace = annotations?.[PRIMARY_NAMESPACE_ANNOTATION];
-    if (name) return name === key.name && namespace === key.namespace;
+    if (name) {
+      const kind = this.#options.primaryKind?.();
+      return name === key.name && namespace === key.namespace &&
+        (kind === undefined || kind === annotations[PRIMARY_KIND_ANNOTATION]);
+    }
     return actual.metadata.managedFields?.some(({ manager, operation }) =>
       manager === fieldManager && operation === "Apply"
     ) ?? false;

@@ -15,6 +15,7 @@ import {
   typeText,
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
@@ -358,6 +359,19 @@ interface Written {
 
 const written: WeakMap<object, Written> = new WeakMap();
 
+/** Names of sets of objects of any kinds, by their dependents. */
+const sets: WeakMap<object, string> = new WeakMap();
+
+/** Notes that a dependent is a set with a name, which its objects have as label. */
+export function noteSet(dependent: object, name: string): void {
+  sets.set(dependent, name);
+}
+
+/** Name of the set that a dependent is; undefined if it is none. */
+export function setOf(dependent: object): string | undefined {
+  return sets.get(dependent);
+}
+
 function remembered<D extends object>(what: Written, dependent: D): D {
   written.set(dependent, what);
   return dependent;
@@ -446,7 +460,7 @@ export function readOnlyDependent<
     read: async (primary, ctx) =>
       options.key === undefined
         ? await ctx.secondary(source)
-        : await source.get?.(immediate(options.key(primary), "key()")),
+        : await getFrom(ctx, source, immediate(options.key(primary), "key()")),
   };
 }
 

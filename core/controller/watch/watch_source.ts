@@ -32,6 +32,7 @@ import type {
   HandlerRegistration,
   OwnWrite,
 } from "../../cache/informer/shared_informer.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import { checkIndex } from "../../cache/store/object_indexes.ts";
 import type {
   InformerClient,
@@ -568,6 +569,11 @@ export class WatchingSource<
 
   onGone(listener: (key: string | undefined) => void): void {
     this.#onGone.push(listener);
+  }
+
+  /** Bytes of a cached object in a version, borrowed; undefined if absent. */
+  bodyOf(key: ObjectKey, version?: string): ByteRange | undefined {
+    return this.#watching?.informer.bodyOf(key, version);
   }
 
   beginWrite(key: ObjectKey): OwnWrite<S> {
