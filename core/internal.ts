@@ -59,6 +59,7 @@ export {
   type ParsedShardSelector,
   parseShardSelector,
 } from "./api/shard_selector.ts";
+export { compareVersions } from "./api/version_order.ts";
 export { clientSettings } from "./client/client_options.ts";
 export { openConnection } from "./client/connection.ts";
 export { host, type OperatorHooks, replaceHost } from "./client/host.ts";

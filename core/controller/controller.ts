@@ -52,6 +52,7 @@ import {
 } from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
 import { type Primaries, PrimarySource } from "./watch/primary_source.ts";
+import type { WatchedSelection } from "./kinds/kind_selector.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
@@ -108,6 +109,15 @@ export interface ControllerHealth {
   readonly oldestFailure: number;
   /** Number of failing objects without retries left. */
   readonly exhausted: number;
+  /** Kinds that `operator.watchKinds` follows; absent for other controllers. */
+  readonly kinds?:
+    | {
+      /** Number of kinds. */
+      readonly followed: number;
+      /** Kinds that could not be read so far, such as for want of a right. */
+      readonly unread: readonly string[];
+    }
+    | undefined;
   /** Health of the informers of the primaries. */
   readonly informers: readonly InformerHealth[];
   /** Health of the event sources by name. */
@@ -117,6 +127,8 @@ export interface ControllerHealth {
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
 export interface ControllerDeps {
   readonly client: Client;
+  /** Client whose writes do not depend on a lease. */
+  readonly unfenced: Client;
   readonly informers: InformerPool;
   /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
@@ -149,6 +161,8 @@ export interface ControllerDeps {
    * since or were waiting.
    */
   readonly skipsRuns: boolean;
+  /** Returns how many objects of a controller have a history of runs, at least. */
+  readonly historyLimit?: (() => number) | undefined;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
   /** Whether each primary runs once, and then the operator ends. */
@@ -242,6 +256,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return true;
   }
 
+  /** Selection of the kinds that the controller follows; undefined if it has one. */
+  get watchedSelection(): WatchedSelection | undefined {
+    return undefined;
+  }
+
   /** Kind of the object that keeps the state of a job, and its namespace. */
   get stateKind():
     | { readonly kind: Kind; readonly namespace?: string | undefined }
@@ -267,6 +286,17 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     );
   }
 
+  /** Where the event sources are called from outside. */
+  get listens(): readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly host: string;
+  }[] {
+    return this.settings.sources.flatMap(({ name, listens }) =>
+      listens === undefined ? [] : [{ name, ...listens }]
+    );
+  }
+
   /** Kinds watched in the cluster of the operator, the primary kind first. */
   get watchedKinds(): readonly Kind[] {
     const others = this.watching.map(({ kind }) => kind);
@@ -274,7 +304,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /** Event sources that watch the cluster of the operator. */
-  get watching(): readonly Pick<WatchingSource<P>, "kind" | "selection">[] {
+  get watching(): readonly Pick<
+    WatchingSource<P>,
+    "kind" | "selection" | "watchesAll"
+  >[] {
     return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
     ) as WatchingSource<P>[];
@@ -596,9 +629,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     }
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = this.primariesFrom(kind, deps);
-    const managers = new Set([...deps.fieldManagers(), fieldManager]);
+    const { takeOver } = settings;
+    const managers = new Set([
+      ...deps.fieldManagers(),
+      fieldManager,
+      ...takeOver,
+    ]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
+      unfenced: deps.unfenced,
+      takeOver,
       primaryKind: kind,
       primaries: primaries.cache,
       soleKey: isJob ? this.name : undefined,
@@ -624,7 +664,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const runDeps = recording?.observed(own) ?? own;
     const executor = this.#dispatcher(runDeps, { ...deps, shard });
     const recorded = recording?.of(own, executor);
-    const history = new RunHistory<P>({ clock });
+    const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
     const endless = new EndlessRuns<P>({ log });
@@ -633,8 +673,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
     const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
+    // What is needed and no more: there may be a thousand controllers.
+    const { random, mayRun } = deps;
     const processor = new EventProcessor<P>({
-      ...deps,
+      clock,
+      random,
+      mayRun,
       // Tasks would leave no run to the others.
       cap: settings.isTask ? undefined : deps.cap,
       firstRuns,
@@ -692,12 +736,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   #runDeps(kind: ResolvedKind<P>, parts: ReplayedParts<P>): RunDeps<P> {
     const { settings, name: controller, isJob } = this;
     const { sources, log } = parts;
-    const { fieldManager, selection } = settings;
+    const { fieldManager, selection, takeOver } = settings;
     return {
       ...parts,
       controller,
       kind,
       fieldManager,
+      takeOver,
       finalizer: settings.finalizer ?? defaultFinalizer(kind),
       keptFinalizer: finalizerOf(settings, kind),
       cacheIsPartial: selection.metadataOnly ||

@@ -138,6 +138,17 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return this.#sync.promise;
   }
 
+  /**
+   * Promise that is fulfilled when each watch has read its first state, or has failed
+   * to.
+   *
+   * @internal
+   */
+  get attempted(): Promise<unknown> {
+    const members = [...this.#members.values()];
+    return Promise.all(members.map(({ informer }) => informer.attempted));
+  }
+
   /** Namespaces whose events are delivered; undefined for all namespaces. */
   get namespaces(): readonly string[] | undefined {
     const names = this.#attached.map(({ name }) => name);
@@ -299,6 +310,28 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       }
       return member.close();
     }));
+  }
+
+  /**
+   * Delivers each object as deleted, since its kind is no longer served or wanted.
+   *
+   * @internal
+   */
+  deliverAllDeleted(): void {
+    for (const { informer } of this.#attached) {
+      const { store } = informer;
+      for (
+        let slot = store.nextSlot(0);
+        slot >= 0;
+        slot = store.nextSlot(slot + 1)
+      ) {
+        const last = store.headerAt(slot).copy();
+        const event = missingEvent(store, last, { slot });
+        for (const registration of this.#registrations) {
+          registration.deliver(event, informer);
+        }
+      }
+    }
   }
 
   /**
