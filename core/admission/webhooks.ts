@@ -585,7 +585,7 @@ class ListenerEndpoint implements Endpoint {
         "directory" in certificates
           ? filesIn(certificates.directory)
           : certificates,
-        deps.log,
+        { log: deps.log, subject: "webhook" },
       );
   }
 

@@ -54,6 +54,10 @@ export interface OperatorHandle {
       readonly name: string;
       readonly namespace?: string | undefined;
     } | undefined;
+    /** Caches of the operator, and the folder of their snapshots. */
+    readonly cache?:
+      | { readonly snapshot?: { readonly path: string } | undefined }
+      | undefined;
     /** Grace period of its stop, in milliseconds. */
     readonly shutdownGrace?: number | undefined;
     /** Webhooks of the kinds that it admits; undefined without any. */
@@ -106,6 +110,17 @@ export interface OperatorHandle {
         readonly host: string;
         /** Whether the server answers `coracle why`. */
         readonly debug: boolean;
+        /** Server of the metrics, if they are secure. */
+        readonly metrics: {
+          /** Whether they have a port of their own, with HTTPS. */
+          readonly secure: boolean;
+          /** Port to listen on. */
+          readonly port: number;
+          /** Address to listen on. */
+          readonly host: string;
+          /** Whose certificate is served: that of the process, or of files. */
+          readonly certificates: "self" | object;
+        };
       }
       | undefined;
   };

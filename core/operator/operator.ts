@@ -12,12 +12,7 @@
  *
  * @module
  */
-import {
-  isResolved,
-  type Kind,
-  kindText,
-  type ResolvedKind,
-} from "../api/kind.ts";
+import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import {
@@ -67,7 +62,9 @@ import {
 import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
 import { Coordination } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
+import { LogConfiguration } from "./log_configuration.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
+import { MovedKinds } from "./moved_kinds.ts";
 import { OperatorAdmission } from "./operator_admission.ts";
 import {
   checkControllerNames,
@@ -83,7 +80,11 @@ import {
 } from "./operator_options.ts";
 import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
-import { ProbeServer, serveProbes } from "./probe_server.ts";
+import {
+  ProbeServer,
+  serveProbes,
+  serveSecureMetrics,
+} from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
@@ -130,8 +131,8 @@ export class Operator {
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
   readonly #stopped: (() => void)[] = [];
-  /** Controllers that start again because their kind has moved. */
-  readonly #moving: Set<ManagedController> = new Set();
+  readonly #moved: MovedKinds;
+  readonly #log: LogConfiguration;
   /** Abort controller that is aborted when the operator stops. */
   #ending = new AbortController();
   /** Abort controller that ends the grace period of a stop in progress. */
@@ -159,7 +160,14 @@ export class Operator {
       log: this.#settings.logger,
       controllers: () => this.#controllers.values(),
     });
-    const { concurrency } = this.#settings;
+    const { concurrency, logger, log, clock } = this.#settings;
+    this.#log = new LogConfiguration({ settings: log, logger, clock });
+    this.#moved = new MovedKinds({
+      log: logger,
+      controllers: () =>
+        this.#state === "started" ? this.#controllers.values() : [],
+      startAgain: (controller) => this.#startAgain(controller),
+    });
     this.#cap = concurrency === Infinity
       ? undefined
       : new ConcurrencyCap(concurrency);
@@ -169,6 +177,7 @@ export class Operator {
     }));
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
+      clock,
       state: () => this.#state,
       health: (withTexts) =>
         withTexts ? this.health() : withoutTexts(this.health()),
@@ -201,6 +210,11 @@ export class Operator {
   /** Port of the probes; undefined while they are not served. */
   get probePort(): number | undefined {
     return this.#probes.port;
+  }
+
+  /** Port of the metrics; undefined while they are not served. */
+  get metricsPort(): number | undefined {
+    return this.#probes.metricsPort;
   }
 
   /**
@@ -493,6 +507,7 @@ export class Operator {
       if (count > 1) this.#hurry.abort();
       else void this.stop();
     });
+    const removeSignal = this.#log.onSignal();
     const removeLog = logUnawaited(this.#settings.logger);
     try {
       const stopped = new Promise<void>((resolve) =>
@@ -510,6 +525,7 @@ export class Operator {
       await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
+      removeSignal();
       removeLog();
       if (this.#isOnce) await this.stop();
       this.#isOnce = false;
@@ -607,6 +623,7 @@ export class Operator {
     checkControllerNames([...this.#controllers.keys()], config, admits);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
+    await this.#log.start();
     const isServed = probes !== undefined && host().servesProbes;
     if (isServed) await serveProbes(this.#probes, probes, logger);
     const deps = await this.#connect();
@@ -615,7 +632,13 @@ export class Operator {
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
-    await this.#admission.open(this.#client as Client, signal);
+    const client = this.#client as Client;
+    if (isServed) {
+      const { clock } = this.#settings;
+      const deps = { client, clock, log: logger, signal };
+      await serveSecureMetrics(this.#probes, probes.metrics, deps);
+    }
+    await this.#admission.open(client, signal);
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
@@ -666,29 +689,6 @@ export class Operator {
     });
   }
 
-  /**
-   * Starts the controllers of a kind again that the server serves under another
-   * plural or scope: their finalizer, their paths and their keys depend on it.
-   */
-  #followMoved(moved: ResolvedKind): void {
-    for (const controller of this.#controllers.values()) {
-      const isMoved = kindText(controller.kind) === kindText(moved) &&
-        !isResolved(controller.kind) && !this.#moving.has(controller);
-      if (!isMoved || this.#state !== "started") continue;
-      const { plural, scope } = moved;
-      const fields = { controller: controller.name, plural, scope };
-      const { logger } = this.#settings;
-      logger.warn(
-        "The server serves a kind under another plural or scope: its controller starts again",
-        fields,
-      );
-      this.#moving.add(controller);
-      this.#startAgain(controller).catch((error: unknown) =>
-        logger.error("Cannot start a controller again", { ...fields, error })
-      ).finally(() => this.#moving.delete(controller));
-    }
-  }
-
   async #startAgain(controller: ManagedController): Promise<void> {
     const { signal } = this.#ending;
     await this.#drain([controller]);
@@ -719,6 +719,7 @@ export class Operator {
       this.#deps = this.#coordination = this.#client = undefined;
       await this.#probes.stop();
     } finally {
+      this.#log.stop();
       this.#state = "stopped";
       this.#starting = this.#stopping = undefined;
       if (!this.#failed) logger.info("Operator stopped");
@@ -754,7 +755,7 @@ export class Operator {
       informers: new InformerPool(base, {
         ...common,
         reconnect,
-        onMoved: (kind) => this.#followMoved(kind),
+        onMoved: (kind) => this.#moved.follow(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
         snapshots: await openSnapshots(this.#settings, base),
       }),

@@ -31,7 +31,12 @@ import {
   type Namespaces,
   NAMESPACES_OPTION,
 } from "../controller/namespaces.ts";
-import { jsonLogger, type Logger, unfailingLogger } from "../logger.ts";
+import {
+  jsonLogger,
+  type Logger,
+  type LogLevel,
+  unfailingLogger,
+} from "../logger.ts";
 import { type Metrics, unfailingMetrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import {
@@ -41,6 +46,7 @@ import {
   type LeaderElectionSettings,
   SHARDING_OPTIONS,
 } from "./leader_election.ts";
+import { LOG_OPTIONS, type LogOptionSettings } from "./log_configuration.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
   PROBE_OPTIONS,
@@ -137,6 +143,29 @@ export interface OperatorOptions {
   readonly metrics?: Metrics | undefined;
   /** Logger. Defaults to JSON lines on standard error. */
   readonly logger?: Logger | undefined;
+  /**
+   * What a logger of `jsonLogger` writes; others have settings of their own. Each
+   * option can be set by the environment, with or without `loadOperatorConfig`:
+   * `CORACLE_OPERATOR_LOG_LEVEL=debug`. Where there are signals, SIGUSR2 switches to
+   * the level `debug` while `operator.run()` runs, and the next one back.
+   */
+  readonly log?: {
+    /** Least severe level that is written. Defaults to that of the logger. */
+    readonly level?: LogLevel | undefined;
+    /** Form of a line: JSON, or text. Defaults to that of the logger, JSON. */
+    readonly format?: "json" | "text" | undefined;
+    /**
+     * Maximum number of lines with the same level and message in a second; what is
+     * left out is counted. Defaults to no limit.
+     */
+    readonly sampling?: number | false | undefined;
+    /**
+     * Directory whose files `level`, `format` and `sampling` override these options,
+     * such as a mounted ConfigMap. It is read every 5 seconds; files may be missing.
+     * Defaults to no directory.
+     */
+    readonly directory?: string | undefined;
+  } | undefined;
   /**
    * Tracer for runs, their phases and their requests: the `Tracer` of
    * `@opentelemetry/api`, which this library does not import. Defaults to no
@@ -237,6 +266,7 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   concurrency: { type: "positive", default: Infinity },
   metrics: "metrics?",
   logger: "logger?",
+  log: { type: "object", default: {}, options: LOG_OPTIONS },
   tracer: { type: "object?", check: checkTracer },
   probes: { type: "object?", options: PROBE_OPTIONS },
   webhooks: {
@@ -264,6 +294,7 @@ export interface OperatorSettings extends
     | "webhooks"
     | "metrics"
     | "logger"
+    | "log"
   > {
   readonly leaderElection: LeaderElectionSettings | undefined;
   readonly sharding: LeaderElectionSettings | undefined;
@@ -271,6 +302,7 @@ export interface OperatorSettings extends
   readonly webhooks: WebhookPlace | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly log: LogOptionSettings;
 }
 
 /**

@@ -1,6 +1,10 @@
 import { imageParts } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
-import { probePorts, webhookPorts } from "./operator_deployment.ts";
+import { containerPorts, metricsPorts } from "./operator_deployment.ts";
+import {
+  grafanaDashboard,
+  prometheusRule,
+} from "./monitoring/monitoring_manifests.ts";
 import {
   type OperatorManifestInput,
   operatorManifests,
@@ -20,8 +24,7 @@ export function kustomization(
 ): readonly ManifestFile[] {
   const { name, namespace, image, operators } = input;
   const found = operatorManifests(input);
-  const place = { name, namespace, ports: probePorts(operators) };
-  const reached = [...place.ports, ...webhookPorts(operators)];
+  const place = { name, namespace, ports: metricsPorts(operators) };
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
@@ -35,11 +38,15 @@ export function kustomization(
   const components: Readonly<Record<string, readonly unknown[]>> = {
     ...place.ports.length > 0 && {
       "service-monitor": [metricsService(place), serviceMonitor(place)],
+      "prometheus-rule": [prometheusRule(place)],
+      "grafana-dashboard": [grafanaDashboard(place)],
     },
     ...found.webhooks.length === 0 && {
       "disruption-budget": [disruptionBudget(place)],
     },
-    "network-policy": [networkPolicy({ ...place, ports: reached })],
+    "network-policy": [
+      networkPolicy({ ...place, ports: containerPorts(operators) }),
+    ],
   };
   const file = (path: string, objects: readonly unknown[]): ManifestFile => ({
     path,

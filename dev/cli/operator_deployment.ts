@@ -15,14 +15,38 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_MMAP_THRESHOLD_: "131072",
 };
 
+/** Directory of the settings of the log, which the operator reads again. */
+export const LOG_DIRECTORY = "/etc/coracle/log";
+const LOG_VOLUME = "coracle-log";
+
+/** Runtime of an image. */
+export type ImageRuntime = "node" | "deno" | "bun";
+
+/** Name of the API server within a cluster. */
+export const API_SERVER = "kubernetes.default.svc";
+
+/**
+ * Environment of a container by default. Deno's permission for the network names
+ * the API server, whose address differs from cluster to cluster.
+ */
+export function podEnvironment(runtime: ImageRuntime): readonly unknown[] {
+  const host = { name: "KUBERNETES_SERVICE_HOST", value: API_SERVER };
+  return [...runtime === "deno" ? [host] : [], ...POD_SETTINGS.env];
+}
+
+/** Name of the ConfigMap with the settings of the log; there may be none. */
+export function logName(name: string): string {
+  return `${name}-log`;
+}
+
 const MEMORY_LIMIT = "384Mi";
 
-export type PodSettings = Readonly<
-  Record<
-    "podSecurityContext" | "env" | "resources" | "securityContext",
-    unknown
-  >
->;
+export interface PodSettings extends
+  Readonly<
+    Record<"podSecurityContext" | "resources" | "securityContext", unknown>
+  > {
+  readonly env: readonly unknown[];
+}
 
 /** Settings of the pod that a deployment may change. */
 export const POD_SETTINGS: PodSettings = {
@@ -75,6 +99,53 @@ export function probePorts(
   }));
 }
 
+/** Port of the metrics of an operator. */
+export interface MetricsPort {
+  readonly name: string;
+  /** Whether the port has HTTPS, and asks for a token. */
+  readonly isSecure: boolean;
+}
+
+/** Ports of the secure metrics that other pods reach. */
+function securePorts(
+  operators: readonly OperatorDescription[],
+): readonly { readonly name: string; readonly containerPort: number }[] {
+  return operators.flatMap(({ settings: { probes } }) => {
+    const { secure = false, port = 0, host = "" } = probes?.metrics ?? {};
+    return secure && port !== 0 && !isLoopback(host) ? [port] : [];
+  }).map((containerPort, index) => ({
+    name: index === 0 ? "metrics" : `metrics-${index + 1}`,
+    containerPort,
+  }));
+}
+
+/** Ports from which metrics are read. */
+export function metricsPorts(
+  operators: readonly OperatorDescription[],
+): readonly MetricsPort[] {
+  const isSecure = ({ settings: { probes } }: OperatorDescription) =>
+    probes?.metrics.secure === true;
+  const plain = probePorts(operators.filter((one) => !isSecure(one)));
+  const all = probePorts(operators);
+  return [
+    ...all.filter(({ containerPort }) =>
+      plain.some((one) => one.containerPort === containerPort)
+    ).map(({ name }) => ({ name, isSecure: false })),
+    ...securePorts(operators).map(({ name }) => ({ name, isSecure: true })),
+  ];
+}
+
+/** All ports of the container. */
+export function containerPorts(
+  operators: readonly OperatorDescription[],
+): readonly { readonly name: string; readonly containerPort: number }[] {
+  return [
+    ...probePorts(operators),
+    ...securePorts(operators),
+    ...webhookPorts(operators),
+  ];
+}
+
 /** Ports of the webhooks that a Service leads to. */
 export function webhookPorts(
   operators: readonly OperatorDescription[],
@@ -93,9 +164,8 @@ export function webhookPorts(
 function containerProbes(
   operators: readonly OperatorDescription[],
 ): Readonly<Record<string, unknown>> {
-  const probes = probePorts(operators);
-  const ports = [...probes, ...webhookPorts(operators)];
-  const [first] = probes;
+  const ports = containerPorts(operators);
+  const [first] = probePorts(operators);
   if (first === undefined) return ports.length > 0 ? { ports } : {};
   const get = (path: string) => ({
     httpGet: { path, port: first.containerPort },
@@ -138,6 +208,8 @@ export function operatorDeployment(
     readonly metadata?: object;
     readonly pod?: object;
     readonly container?: object;
+    readonly volumes?: readonly unknown[];
+    readonly volumeMounts?: readonly unknown[];
   },
 ): unknown {
   const labels = operatorLabels(name);
@@ -159,11 +231,25 @@ export function operatorDeployment(
           securityContext: podSecurityContext,
           ...podGrace(operators),
           ...more.pod,
+          volumes: [
+            {
+              name: LOG_VOLUME,
+              configMap: { name: logName(name), optional: true },
+            },
+            ...more.volumes ?? [],
+          ],
           containers: [{
             name: "operator",
             image,
             ...more.container,
-            env,
+            env: [
+              { name: "CORACLE_OPERATOR_LOG_DIRECTORY", value: LOG_DIRECTORY },
+              ...env,
+            ],
+            volumeMounts: [
+              { name: LOG_VOLUME, mountPath: LOG_DIRECTORY, readOnly: true },
+              ...more.volumeMounts ?? [],
+            ],
             ...containerProbes(operators),
             resources,
             securityContext,

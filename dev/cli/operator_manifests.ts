@@ -22,7 +22,15 @@ import {
   type OperatorDescription,
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
-import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
+import {
+  type ImageRuntime,
+  metricsPorts,
+  operatorDeployment,
+  operatorLabels,
+  POD_SETTINGS,
+  podEnvironment,
+} from "./operator_deployment.ts";
+import { metricsReader } from "./optional_manifests.ts";
 import { userRoles } from "./user_roles.ts";
 import { conversionService, webhookManifests } from "./webhook_manifests.ts";
 import { convertedBy } from "./conversions.ts";
@@ -58,6 +66,8 @@ export interface OperatorManifestInput {
   readonly policies: readonly ExportedPolicy[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
+  /** Runtime of the image. */
+  readonly runtime: ImageRuntime;
   /** Requests of a recorded run; undefined without a recording. */
   readonly recorded: readonly RecordedRequest[] | undefined;
 }
@@ -83,7 +93,7 @@ export interface OperatorManifests {
 export function operatorManifests(
   input: OperatorManifestInput,
 ): OperatorManifests {
-  const { name, namespace, image, operators } = input;
+  const { name, namespace, image, operators, runtime } = input;
   const definitions = convertedBy(
     [
       ...new Map(
@@ -105,14 +115,19 @@ export function operatorManifests(
         input.policies.map((one) => [one.policy.metadata.name, one]),
       ).values(),
     ],
-    rbac: rbacManifests({
-      name,
-      namespace,
-      access: [
-        ...declaredAccess(input),
-        ...furtherAccess(input).map(({ access }) => access),
-      ],
-    }).map((manifest) => ({
+    rbac: [
+      ...rbacManifests({
+        name,
+        namespace,
+        access: [
+          ...declaredAccess(input),
+          ...furtherAccess(input).map(({ access }) => access),
+        ],
+      }),
+      ...metricsPorts(operators).some(({ isSecure }) => isSecure)
+        ? [metricsReader({ name })]
+        : [],
+    ].map((manifest) => ({
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
@@ -121,7 +136,13 @@ export function operatorManifests(
       name,
       labels: operatorLabels(name),
     }),
-    deployment: operatorDeployment({ name, namespace, image, operators }),
+    deployment: operatorDeployment({
+      name,
+      namespace,
+      image,
+      operators,
+      settings: { ...POD_SETTINGS, env: podEnvironment(runtime) },
+    }),
   };
 }
 
