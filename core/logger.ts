@@ -78,7 +78,7 @@ export function jsonLogger(options: {
     wallTime = Date.now,
   } = options;
   const settings: LogSettings = { level, format: "json", sampling: Infinity };
-  const sampler = new LineSampler();
+  const sampler = new LineSampler<LogLevel>();
   const writeLine = (
     at: LogLevel,
     text: unknown,

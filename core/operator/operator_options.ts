@@ -52,7 +52,7 @@ import {
   PROBE_OPTIONS,
   type ProbeOptions,
   type ProbeSettings,
-} from "./probe_server.ts";
+} from "./probe_options.ts";
 
 /**
  * Policy for a controller that cannot start: its kind is not served, a right is

@@ -10,7 +10,7 @@ import {
 import { TlsServer } from "../admission/tls_server.ts";
 import type { Timer } from "../clock.ts";
 import { replyText } from "../node_http.ts";
-import type { MetricsServerSettings } from "./probe_server.ts";
+import type { MetricsServerSettings } from "./probe_options.ts";
 import { RequestAccess, type RequestAccessDeps } from "./request_access.ts";
 
 /** Interval of checks of the certificate, in milliseconds. */

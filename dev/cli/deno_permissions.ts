@@ -16,6 +16,14 @@ const VARIABLES = [
   ...["LEVEL", "FORMAT", "SAMPLING", "DIRECTORY"].map((name) =>
     `CORACLE_OPERATOR_LOG_${name}`
   ),
+  // Libraries read them: undici, ws and yaml.
+  "UNDICI_NO_WASM_SIMD",
+  "UNDICI_USE_MILO",
+  "JEST_WORKER_ID",
+  "WS_NO_BUFFER_UTIL",
+  "WS_NO_UTF_8_VALIDATE",
+  "LOG_TOKENS",
+  "LOG_STREAM",
 ];
 
 /**

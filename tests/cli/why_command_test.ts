@@ -12,10 +12,8 @@ import { askProbes, probesUrl, whyCommand } from "../../dev/cli/why_command.ts";
 import type { ObjectHistory } from "../../core/controller/object_history.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { systemClock } from "../../core/clock.ts";
-import {
-  ProbeServer,
-  probeSettings,
-} from "../../core/operator/probe_server.ts";
+import { probeSettings } from "../../core/operator/probe_options.ts";
+import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 // deno-lint-ignore no-control-regex -- none may be left
 const CONTROL_REGEXP = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;

@@ -6,10 +6,8 @@
 import process from "node:process";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { systemClock } from "../../core/clock.ts";
-import {
-  ProbeServer,
-  probeSettings,
-} from "../../core/operator/probe_server.ts";
+import { probeSettings } from "../../core/operator/probe_options.ts";
+import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 const server = await ApiServer.start({ port: 0, tls: false });
 const probes = new ProbeServer({

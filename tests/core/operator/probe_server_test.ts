@@ -7,10 +7,12 @@ import { systemClock } from "../../../core/clock.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import {
-  type ProbeContent,
   type ProbeOptions,
-  ProbeServer,
   probeSettings,
+} from "../../../core/operator/probe_options.ts";
+import {
+  type ProbeContent,
+  ProbeServer,
 } from "../../../core/operator/probe_server.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { until } from "../../support/until.ts";
