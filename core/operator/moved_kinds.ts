@@ -2,19 +2,18 @@ import { isResolved, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
 
-/** What {@linkcode MovedKinds} depend on. */
+/** What {@linkcode MovedKinds} depends on. */
 interface MovedKindsDeps {
   readonly log: Logger;
-  /** Returns the controllers that may start again; none unless the operator runs. */
   readonly controllers: () => Iterable<ManagedController>;
+  readonly isStarted: () => boolean;
   /** Stops a controller and starts it again. */
   readonly startAgain: (controller: ManagedController) => Promise<void>;
 }
 
 /**
  * Kinds that the server serves under another plural or scope than before: their
- * controllers start again, since their finalizer, their paths and their keys depend
- * on it.
+ * controllers start again, since finalizer, paths and keys depend on it.
  */
 export class MovedKinds {
   readonly #deps: MovedKindsDeps;
@@ -25,13 +24,13 @@ export class MovedKinds {
     this.#deps = deps;
   }
 
-  /** Starts the controllers of a kind again. */
+  /** Starts the controllers of a kind again that has moved. */
   follow(moved: ResolvedKind): void {
-    const { controllers, log, startAgain } = this.#deps;
+    const { log, controllers, isStarted, startAgain } = this.#deps;
     for (const controller of controllers()) {
       const isMoved = kindText(controller.kind) === kindText(moved) &&
         !isResolved(controller.kind) && !this.#moving.has(controller);
-      if (!isMoved) continue;
+      if (!isMoved || !isStarted()) continue;
       const { plural, scope } = moved;
       const fields = { controller: controller.name, plural, scope };
       log.warn(

@@ -32,6 +32,12 @@ import {
   NAMESPACES_OPTION,
 } from "../controller/namespaces.ts";
 import {
+  checkRecordPlace,
+  RECORD_OPTIONS,
+  type RecordOptions,
+  type RecordSettings,
+} from "../controller/record/record_options.ts";
+import {
   jsonLogger,
   type Logger,
   type LogLevel,
@@ -204,6 +210,11 @@ export interface OperatorOptions {
   readonly syncTimeout?: Duration | undefined;
   /** Memory limits for the caches of all controllers. */
   readonly cache?: OperatorCacheOptions | undefined;
+  /**
+   * Recording of the last runs for `coracle replay`: what they read and wrote, with
+   * times and causes, and without the values of Secrets. Defaults to none.
+   */
+  readonly record?: RecordOptions | undefined;
   /** Options for the connections of watches and their recovery. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
@@ -235,6 +246,7 @@ type Undefined =
   | "tracer"
   | "probes"
   | "webhooks"
+  | "record"
   | "config";
 
 const CACHE_OPTIONS: OptionTable<
@@ -278,6 +290,11 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   startErrors: { type: ["fail", "wait"], default: "fail" },
   syncTimeout: { type: "duration", default: "2m" },
   cache: { type: "object", default: {}, options: CACHE_OPTIONS },
+  record: {
+    type: "object?",
+    options: RECORD_OPTIONS,
+    check: checkRecordPlace,
+  },
   reconnect: { type: "object", default: {}, options: RECONNECT_OPTIONS },
   config: "object?",
   clock: { type: "clock", default: systemClock },
@@ -292,6 +309,7 @@ export interface OperatorSettings extends
     | "sharding"
     | "probes"
     | "webhooks"
+    | "record"
     | "metrics"
     | "logger"
     | "log"
@@ -300,6 +318,7 @@ export interface OperatorSettings extends
   readonly sharding: LeaderElectionSettings | undefined;
   readonly probes: ProbeSettings | undefined;
   readonly webhooks: WebhookPlace | undefined;
+  readonly record: RecordSettings | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly log: LogOptionSettings;

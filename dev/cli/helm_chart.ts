@@ -6,7 +6,6 @@ import {
   serviceMonitor,
 } from "./optional_manifests.ts";
 import {
-  containerPorts,
   isShared,
   logName,
   metricsPorts,
@@ -14,6 +13,8 @@ import {
   operatorLabels,
   POD_SETTINGS,
   type PodSettings,
+  sourcePorts,
+  webhookPorts,
 } from "./operator_deployment.ts";
 import {
   grafanaDashboard,
@@ -68,7 +69,7 @@ export function helmChart(
 ): readonly ManifestFile[] {
   const { name, operators } = input;
   const place = { name: NAME, namespace: NAMESPACE };
-  const { definitions, policies, rbac, userRoles, webhooks } =
+  const { definitions, policies, rbac, userRoles, webhooks, sources } =
     operatorManifests({ ...input, ...place });
   const [account, ...roles] = rbac;
   const bound = roles.map((role) => ({
@@ -86,6 +87,7 @@ export function helmChart(
     tlsConfig: block("serviceMonitor.tlsConfig"),
     monitorLabels: { [MERGED]: "serviceMonitor.labels" },
     egress: block("networkPolicy.egress"),
+    metricsFrom: block("networkPolicy.metricsFrom"),
   };
   const texts = {
     ...place,
@@ -124,7 +126,7 @@ export function helmChart(
       ".Values.networkPolicy.enabled",
       networkPolicy({
         ...target,
-        ports: containerPorts(operators),
+        called: [...webhookPorts(operators), ...sourcePorts(operators)],
       }),
     ),
     ...ports.length > 0 && {
@@ -155,6 +157,9 @@ export function helmChart(
     files["webhooks.yaml"] = registered.map((object) =>
       template(toYaml(object), name)
     ).join("---\n");
+  }
+  for (const service of sources) {
+    files["sources.yaml"] = template(toYaml(service), name);
   }
   if (policies.length > 0) {
     files["policies.yaml"] = policies.map((one) =>
@@ -242,6 +247,10 @@ function template(yaml: string, chart: string): string {
       (_, suffix: string) =>
         suffix === ""
           ? `{{ ${include("fullname")} | quote }}`
+          : suffix === "-sources" // The name of a Service has at most 63 characters.
+          ? `"{{ ${
+            include("fullname")
+          } | trunc 55 | trimSuffix "-" }}${suffix}"`
           : `"{{ ${include("fullname")} }}${suffix}"`,
     )
     .replaceAll(ACCOUNT, `{{ ${include("serviceAccountName")} | quote }}`)

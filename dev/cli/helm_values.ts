@@ -3,11 +3,12 @@ import {
   metricsPorts,
   POD_SETTINGS,
   podEnvironment,
+  replicasOf,
 } from "./operator_deployment.ts";
 import type { OperatorManifestInput } from "./operator_manifests.ts";
 import type { ToYaml } from "./manifest_output.ts";
 import { DASHBOARD_LABELS } from "./monitoring/monitoring_manifests.ts";
-import { EGRESS, MONITOR_TLS } from "./optional_manifests.ts";
+import { EGRESS, MONITOR_TLS, SCRAPERS } from "./optional_manifests.ts";
 
 /** Splits an image at its tag and its digest. */
 export function imageParts(
@@ -57,13 +58,13 @@ function valuesOf(
     ],
     replicas: [
       "More than one need leader election or sharding.",
-      1,
+      replicasOf(input.operators),
       { type: "integer", minimum: 0 },
     ],
     resources: ["", resources, ANY_OBJECT],
     env: [
       "Environment of the container; these limit the memory of the runtime.",
-      podEnvironment(input.runtime),
+      [...podEnvironment(input.runtime), ...input.env ?? []],
       ANY_LIST,
     ],
     podSecurityContext: ["", podSecurityContext, ANY_OBJECT],
@@ -110,9 +111,9 @@ function valuesOf(
       }),
     ],
     networkPolicy: [
-      "egress allows name resolution and the API server; add what your code calls.",
-      { enabled: false, egress: EGRESS },
-      fields({ enabled: SWITCH, egress: ANY_LIST }),
+      "metricsFrom are those who may read the metrics; egress allows name resolution and the API server; add what your code calls.",
+      { enabled: false, metricsFrom: SCRAPERS, egress: EGRESS },
+      fields({ enabled: SWITCH, metricsFrom: ANY_LIST, egress: ANY_LIST }),
     ],
   };
 }

@@ -29,7 +29,9 @@ export const API_SERVER = "kubernetes.default.svc";
  * Environment of a container by default. Deno's permission for the network names
  * the API server, whose address differs from cluster to cluster.
  */
-export function podEnvironment(runtime: ImageRuntime): readonly unknown[] {
+export function podEnvironment(
+  runtime: ImageRuntime,
+): readonly Variable[] {
   const host = { name: "KUBERNETES_SERVICE_HOST", value: API_SERVER };
   return [...runtime === "deno" ? [host] : [], ...POD_SETTINGS.env];
 }
@@ -41,12 +43,17 @@ export function logName(name: string): string {
 
 const MEMORY_LIMIT = "384Mi";
 
-export interface PodSettings extends
-  Readonly<
-    Record<"podSecurityContext" | "resources" | "securityContext", unknown>
-  > {
-  readonly env: readonly unknown[];
+/** Variable of the environment. */
+export interface Variable {
+  readonly name: string;
+  readonly value: string;
 }
+
+export type PodSettings =
+  & Readonly<
+    Record<"podSecurityContext" | "resources" | "securityContext", unknown>
+  >
+  & { readonly env: readonly Variable[] };
 
 /** Settings of the pod that a deployment may change. */
 export const POD_SETTINGS: PodSettings = {
@@ -85,18 +92,32 @@ export function isShared(operators: readonly OperatorDescription[]): boolean {
   );
 }
 
+/** Port of the container, by its name. */
+export interface ContainerPort {
+  readonly name: string;
+  readonly containerPort: number;
+}
+
+function named(name: string, ports: readonly number[]): ContainerPort[] {
+  return ports.map((containerPort, index) => ({
+    name: index === 0 ? name : `${name}-${index + 1}`,
+    containerPort,
+  }));
+}
+
+/** Whether other pods reach a port that is listened on. */
+export function isReached(
+  listens: { readonly port: number; readonly host: string },
+): boolean {
+  return listens.port !== 0 && !isLoopback(listens.host);
+}
+
 /** Ports of the probes that the kubelet reaches. */
 export function probePorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { probes } }) =>
-    probes === undefined || probes.port === 0 || isLoopback(probes.host)
-      ? []
-      : [probes.port]
-  ).map((containerPort, index) => ({
-    name: index === 0 ? "probes" : `probes-${index + 1}`,
-    containerPort,
-  }));
+): readonly ContainerPort[] {
+  const probes = operators.flatMap(({ settings }) => settings.probes ?? []);
+  return named("probes", probes.filter(isReached).map(({ port }) => port));
 }
 
 /** Port of the metrics of an operator. */
@@ -109,14 +130,11 @@ export interface MetricsPort {
 /** Ports of the secure metrics that other pods reach. */
 function securePorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { probes } }) => {
-    const { secure = false, port = 0, host = "" } = probes?.metrics ?? {};
-    return secure && port !== 0 && !isLoopback(host) ? [port] : [];
-  }).map((containerPort, index) => ({
-    name: index === 0 ? "metrics" : `metrics-${index + 1}`,
-    containerPort,
-  }));
+): readonly ContainerPort[] {
+  const secure = operators.flatMap(({ settings: { probes } }) =>
+    probes?.metrics.secure ? probes.metrics : []
+  );
+  return named("metrics", secure.filter(isReached).map(({ port }) => port));
 }
 
 /** Ports from which metrics are read. */
@@ -136,28 +154,42 @@ export function metricsPorts(
 }
 
 /** All ports of the container. */
-export function containerPorts(
+function containerPorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
+): readonly ContainerPort[] {
   return [
     ...probePorts(operators),
     ...securePorts(operators),
     ...webhookPorts(operators),
+    ...sourcePorts(operators),
   ];
 }
 
 /** Ports of the webhooks that a Service leads to. */
 export function webhookPorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { webhooks } }) =>
+): readonly ContainerPort[] {
+  const ports = operators.flatMap(({ settings: { webhooks } }) =>
     webhooks === undefined || "serve" in webhooks || !webhooks.service
       ? []
       : [webhooks.port]
-  ).map((containerPort, index) => ({
-    name: index === 0 ? "webhooks" : `webhooks-${index + 1}`,
-    containerPort,
-  }));
+  );
+  return named("webhooks", ports);
+}
+
+/** Ports of event sources that a Service leads to. */
+export function sourcePorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  const listens = operators.flatMap(({ controllers }) =>
+    controllers.flatMap(({ listens = [] }) => listens)
+  );
+  return named("sources", listens.filter(isReached).map(({ port }) => port));
+}
+
+/** Replicas of a first deployment: with a leader, another stands by. */
+export function replicasOf(operators: readonly OperatorDescription[]): number {
+  return isShared(operators) ? 2 : 1;
 }
 
 /** Ports and probes of the container; empty without ports. */
@@ -220,7 +252,7 @@ export function operatorDeployment(
     kind: "Deployment",
     metadata: { name, namespace, labels },
     spec: {
-      replicas: more.replicas ?? 1,
+      replicas: more.replicas ?? replicasOf(operators),
       // Two replicas at the same time would reconcile everything twice.
       ...!isShared(operators) && { strategy: { type: "Recreate" } },
       selector: { matchLabels: labels },

@@ -29,8 +29,10 @@ import {
   operatorLabels,
   POD_SETTINGS,
   podEnvironment,
+  sourcePorts,
+  type Variable,
 } from "./operator_deployment.ts";
-import { metricsReader } from "./optional_manifests.ts";
+import { metricsReader, sourceService } from "./optional_manifests.ts";
 import { userRoles } from "./user_roles.ts";
 import { conversionService, webhookManifests } from "./webhook_manifests.ts";
 import { convertedBy } from "./conversions.ts";
@@ -68,6 +70,8 @@ export interface OperatorManifestInput {
   readonly managed: readonly Kind[];
   /** Runtime of the image. */
   readonly runtime: ImageRuntime;
+  /** Variables of the container besides those of the memory. */
+  readonly env?: readonly Variable[] | undefined;
   /** Requests of a recorded run; undefined without a recording. */
   readonly recorded: readonly RecordedRequest[] | undefined;
 }
@@ -88,6 +92,8 @@ export interface OperatorManifests {
   /** Roles for the users of the kinds. */
   readonly userRoles: readonly RbacManifest[];
   readonly deployment: unknown;
+  /** Service of event sources that are called from outside; empty without any. */
+  readonly sources: readonly unknown[];
 }
 
 export function operatorManifests(
@@ -141,8 +147,12 @@ export function operatorManifests(
       namespace,
       image,
       operators,
-      settings: { ...POD_SETTINGS, env: podEnvironment(runtime) },
+      settings: {
+        ...POD_SETTINGS,
+        env: [...podEnvironment(runtime), ...input.env ?? []],
+      },
     }),
+    sources: sourceService({ name, namespace, ports: sourcePorts(operators) }),
   };
 }
 

@@ -28,7 +28,7 @@ interface History {
 const HISTORIES: readonly History[] = [
   {
     module: "sigs.k8s.io/gateway-api",
-    releases: ["v1.4.1", "v1.7.0"],
+    releases: ["v1.4.1", "v1.6.3"],
     folder: "config/crd/standard",
   },
   {
@@ -95,7 +95,12 @@ for (const history of HISTORIES) {
   if (!chosen.test(history.module)) continue;
   const [earlier, later] = await Promise.all(
     history.releases.map((release) => definitionsAt(history, release)),
-  ) as [Definitions, Definitions];
+  ).catch((error: Error) => {
+    print(`\n${error.message}`);
+    process.exitCode = 1;
+    return [];
+  });
+  if (earlier === undefined || later === undefined) continue;
   const both = [...earlier.keys()].filter((name) => later.has(name));
   print(
     `\n${history.module} ${

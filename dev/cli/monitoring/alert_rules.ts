@@ -77,6 +77,27 @@ export function alertRules(selector: string): readonly AlertRule[] {
       },
     },
     {
+      alert: "WatchIsStale",
+      expr: `max by (instance, kind) (${
+        of("informer_staleness_seconds")
+      }) > 300`,
+      for: "5m",
+      labels: { severity: "warning" },
+      annotations: {
+        summary:
+          "{{ $labels.instance }}: nothing has arrived of {{ $labels.kind }} for minutes, not even a bookmark",
+      },
+    },
+    {
+      alert: "SnapshotIsOld",
+      expr: `max by (instance, kind) (${of("snapshot_age_seconds")}) > 900`,
+      labels: { severity: "warning" },
+      annotations: {
+        summary:
+          "{{ $labels.instance }}: the snapshot of {{ $labels.kind }} is not written, so that its next start lists",
+      },
+    },
+    {
       alert: "LeaseCannotBeRenewed",
       expr: `max by (lease, instance) (${of("lease_failing_seconds")}) > 60`,
       labels: { severity: "critical" },
