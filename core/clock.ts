@@ -158,19 +158,27 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** Modules that are being imported. */
+/** Imports, and other work, that take time which no virtual clock measures. */
 const loading = new Set<Promise<unknown>>();
 
 /**
  * Imports a module on first use. Virtual clocks wait until it is loaded, as an
  * import reads files and takes an unknown number of turns of the event loop.
  */
-export async function loadModule<T>(module: Promise<T>): Promise<T> {
-  loading.add(module);
+export function loadModule<T>(module: Promise<T>): Promise<T> {
+  return outsideWork(module);
+}
+
+/**
+ * Waits for work outside of this process that takes real time, such as reading
+ * files or running a program. Virtual clocks wait until it is done.
+ */
+export async function outsideWork<T>(work: Promise<T>): Promise<T> {
+  loading.add(work);
   try {
-    return await module;
+    return await work;
   } finally {
-    loading.delete(module);
+    loading.delete(work);
   }
 }
 

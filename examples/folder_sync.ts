@@ -5,8 +5,6 @@
  * REPOSITORY is the folder of a clone, in which `git pull` works.
  */
 import { execFile } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import {
@@ -17,8 +15,7 @@ import {
   type UntypedObject,
 } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";
-import { applySet } from "@coracle/operator/workflows";
-import { parseAllDocuments } from "yaml";
+import { applySet, fromFiles } from "@coracle/operator/workflows";
 
 const LEASE = { name: "folder-sync" };
 const OWNER = { group: "sync.example.com", ...LEASE };
@@ -43,24 +40,8 @@ function gitRepository(folder: string): Repository {
       await git(signal, "pull", "--ff-only", "--quiet");
       return await git(signal, "rev-parse", "HEAD");
     },
-    objects: () => objectsIn(folder),
+    objects: () => fromFiles(folder),
   };
-}
-
-/** Objects of all YAML files of a folder, by the names of the files. */
-export async function objectsIn(folder: string): Promise<UntypedObject[]> {
-  const names = (await readdir(folder)).filter((name) => /\.ya?ml$/.test(name));
-  const objects: UntypedObject[] = [];
-  for (const name of names.sort()) {
-    const text = await readFile(join(folder, name), "utf8");
-    for (const document of parseAllDocuments(text)) {
-      const [error] = document.errors;
-      if (error) throw new Error(`Cannot read ${name}: ${error.message}`);
-      const object = document.toJS() as UntypedObject | null;
-      if (object !== null) objects.push(object);
-    }
-  }
-  return objects;
 }
 
 type Named = Partial<ObjectKey> & {

@@ -1,11 +1,8 @@
 import { TestCluster, VirtualClock } from "@coracle/dev";
 import { ConfigMap } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
-import { folderSync, objectsIn } from "./folder_sync.ts";
+import { folderSync } from "./folder_sync.ts";
 
 const manifest = (name: string, value: string) => ({
   apiVersion: "v1",
@@ -27,25 +24,6 @@ function repositoryOf(...manifests: readonly ReturnType<typeof manifest>[]) {
     },
   };
 }
-
-test("The folder example reads all documents of all YAML files", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "coracle-folder-"));
-  try {
-    const text = (name: string) =>
-      `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\n`;
-    await writeFile(join(folder, "b.yml"), `${text("b")}---\n${text("c")}`);
-    await writeFile(join(folder, "a.yaml"), text("a"));
-    await writeFile(join(folder, "README.md"), "# No manifest");
-    const names = (await objectsIn(folder)).map(({ metadata }) =>
-      metadata.name
-    );
-    assert.deepEqual(names, ["a", "b", "c"]);
-    await writeFile(join(folder, "c.yaml"), "a: [");
-    await assert.rejects(objectsIn(folder), /^Error: Cannot read c.yaml: /);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
 
 test("The folder example applies, mends and prunes what its folder has", async () => {
   const repository = repositoryOf(manifest("a", "one"), manifest("b", "one"));

@@ -115,6 +115,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(PROJECT, ".cache/node"),
   TEST_LIMIT_MS: String(TEST_LIMIT_MS),
   FC_SEED: SEED,
+  ...MATRIX ? { TEST_MATRIX: "1" } : {},
   FC_ROUNDS: process.env["FC_ROUNDS"] ?? (MATRIX || IS_PART ? "1" : "0.25"),
 };
 /** Flags by which Node runs several test files in one process. */
@@ -186,25 +187,22 @@ const ON_CLUSTER =
 const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),
   check("lint", ["deno", "lint"]),
-  // What users import, as Deno's compiler sees it. The tests add only code that
-  // the other compiler has checked.
+  // What users import and the code of README and guides, as in a user's project
+  // in Deno. The tests add only code that the other compiler has checked.
   check("types-deno", [
-    "deno",
-    "check",
-    "--quiet",
-    "--doc",
-    ...MATRIX ? ["."] : ["mod.ts", "core", "sources", "workflows", "dev"],
-  ]),
-  check("types-tsc", ["npm", "run", "-s", "check:tsc"]),
-  // The code of README and guides, as in a user's project.
-  check("guides", [
     "deno",
     "check",
     "--quiet",
     "--config=deno.docs.json",
     "--doc",
+    ...MATRIX ? ["."] : ["mod.ts", "core", "sources", "workflows", "dev"],
     "README.md",
     ...files("docs/**/*.md"),
+  ]),
+  // It reads what the last run has found of files that have not changed.
+  check("types-tsc", [
+    ...["npm", "run", "-s", "check:tsc", "--"],
+    ...["--incremental", "--tsBuildInfoFile", ".cache/types.tsbuildinfo"],
   ]),
   check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   check("build", ["npm", "run", "-s", "build"]),
@@ -230,8 +228,7 @@ const STEPS: readonly Step[] = [
   {
     ...tests("deno", () => files(SHIPPED)),
     name: "examples",
-    command: ["deno", "test", "-A", "--doc", "--no-check", "--parallel"],
-    entry: undefined,
+    entry: "./tests/support/doc_examples.ts",
     workers: 1,
     batch: Infinity,
     silence: undefined,
@@ -352,7 +349,7 @@ const NEEDS_OWN_PROCESS = new RegExp(
     /process\.(?:emit|memoryUsage)|delete process\.env|Object\.assign\(process\.env/,
     /globalThis(?:\.\w+|\[[^\]]+\]) = |mock\.|FinalizationRegistry|registerHooks/,
     /failFirstImports|setFlagsFromString|global(?:This)?\.gc\b/,
-    /getActiveResourcesInfo|support\/growth/,
+    /getActiveResourcesInfo|support\/(?:growth|command_run)/,
   ].map(({ source }) => source).join("|"),
 );
 
@@ -362,7 +359,7 @@ function batchesOf(
   files: readonly string[],
 ): (readonly string[])[] {
   const isAlone = (file: string) =>
-    (report === "node" || entry !== undefined) &&
+    (report === "node" || entry !== undefined) && file.endsWith("_test.ts") &&
     (file.startsWith("tests/check/") ||
       NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
   if (PROFILE) return files.map((file) => [file]);
@@ -416,8 +413,9 @@ async function runStep(
       planes.push(plane);
       print(`${step.name.padEnd(10)} against ${plane.origin}`);
     }
-    const environments = planes.map(({ kubeconfig }) => ({
+    const environments = planes.map(({ kubeconfig, callers = "" }) => ({
       CORACLE_TEST_CLUSTER: "kubeconfig",
+      CORACLE_TEST_CALLERS: callers,
       KUBECONFIG: kubeconfig,
     }));
     return await runFiles(step, only, take, environments);

@@ -15,13 +15,19 @@
  *   ({@linkcode oneShotTask}) and state machines ({@linkcode states}).
  * - **kstatus/**: the status of any object ({@linkcode statusOf}), and waiting
  *   for objects by watches ({@linkcode waitFor}).
- * - **apply/**: sets of objects that are applied in stages and pruned
- *   ({@linkcode applySet}).
+ * - **apply/**: sets of objects that are applied in stages and pruned, as a
+ *   dependent ({@linkcode objectsDependent}) or at once ({@linkcode applySet}).
  *
  * @module
  */
 
 export { applySet, diffSet, pruneSet } from "./apply/apply_set.ts";
+export { type CommandOptions, fromCommand } from "./apply/command.ts";
+export { fromFiles, fromYaml } from "./apply/manifests.ts";
+export {
+  objectsDependent,
+  type ObjectsDependentOptions,
+} from "./apply/objects_dependent.ts";
 export { type AppliedChange, ApplySetError } from "./apply/change_set.ts";
 export type { ApplySetOptions } from "./apply/apply_set.ts";
 export {
@@ -61,7 +67,11 @@ export type {
   StepContext,
   SummarizedDefinition,
 } from "./conditions/summarized_definition.ts";
-export type { Dependent, KubernetesDependent } from "./dependents/dependent.ts";
+export type {
+  Dependent,
+  KubernetesDependent,
+  Verdict,
+} from "./dependents/dependent.ts";
 export type { KubernetesDependentOptions } from "./dependents/dependent_resource.ts";
 export {
   externalBulkDependent,
@@ -86,7 +96,6 @@ export {
   isGone,
   type NodeOptions,
   type NodeResult,
-  type Verdict,
   type WorkflowNode,
 } from "./graph/node.ts";
 export { Workflow } from "./graph/workflow.ts";

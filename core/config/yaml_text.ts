@@ -1,3 +1,4 @@
+import type { Document } from "yaml";
 import { loadModule } from "../clock.ts";
 
 /** What the YAML parser refuses; its message may quote the text. */
@@ -28,26 +29,73 @@ const MAX_SEPARATORS = 200_000;
  */
 export async function parseYaml(
   text: string,
-  { subject, refuse }: YamlErrors,
+  errors: YamlErrors,
 ): Promise<unknown> {
+  const [value] = await documentsOf(
+    text,
+    errors,
+    ({ parseDocument }, options) => [parseDocument(text, options)],
+  );
+  return value;
+}
+
+/**
+ * Parses the YAML or JSON documents of a text as Kubernetes does, with the limits
+ * of {@linkcode parseYaml}: by YAML 1.1, in which `0644` is octal and `yes` is
+ * true, without its times and its numbers to the base of 60.
+ *
+ * @throws {RangeError} If the text has too many values.
+ */
+export async function parseManifests(
+  text: string,
+  errors: YamlErrors,
+): Promise<unknown[]> {
+  return await documentsOf(
+    text,
+    errors,
+    ({ parseAllDocuments }, options) =>
+      parseAllDocuments(text, {
+        ...options,
+        version: "1.1",
+        customTags: (tags) =>
+          tags.filter((tag) =>
+            typeof tag === "string" || !OTHER_TAGS.test(tag.tag) &&
+              !("format" in tag && tag.format === "TIME")
+          ),
+      }),
+  );
+}
+
+/** Tags of YAML 1.1 whose values are no JSON. */
+const OTHER_TAGS = /:(?:timestamp|binary|omap|pairs|set)$/;
+
+type Yaml = typeof import("yaml");
+
+/** Values of the documents of a text. */
+async function documentsOf(
+  text: string,
+  { subject, refuse }: YamlErrors,
+  parse: (
+    yaml: Yaml,
+    options: NonNullable<Parameters<Yaml["parseDocument"]>[1]>,
+  ) => readonly Document.Parsed[],
+): Promise<unknown[]> {
   const separators = text.match(/[\n,]/g)?.length ?? 0;
   if (separators > MAX_SEPARATORS) {
     throw new RangeError(
       `Cannot read ${subject}: it must have at most ${MAX_SEPARATORS} line breaks and commas: received ${separators}`,
     );
   }
-  const { isScalar, LineCounter, parseDocument, visit } = await loadModule(
-    import("yaml"),
-  );
-  const lineCounter = new LineCounter();
+  const yaml = await loadModule(import("yaml"));
+  const lineCounter = new yaml.LineCounter();
   const fail = (code: string, offset?: number, message = code) => {
     const { line, col } = lineCounter.linePos(offset ?? 0);
     const at = offset === undefined ? "" : ` at line ${line}, column ${col}`;
     return refuse({ code, message, at });
   };
-  let document: ReturnType<typeof parseDocument>;
+  let documents: readonly Document.Parsed[];
   try {
-    document = parseDocument(text, {
+    documents = parse(yaml, {
       logLevel: "error",
       prettyErrors: false,
       uniqueKeys: false,
@@ -58,24 +106,29 @@ export async function parseYaml(
     // The parser is recursive; what else it throws has another cause.
     throw error instanceof RangeError ? fail("too many levels") : error;
   }
-  const [fault] = document.errors;
-  if (fault !== undefined) throw fail(fault.code, fault.pos[0], fault.message);
-  visit(document, {
-    Map(_, { items }) {
-      const names = new Set<string>();
-      for (const { key } of items) {
-        const name = isScalar(key) ? String(key.value) : undefined;
-        if (name === undefined) continue;
-        if (names.has(name)) {
-          throw fail("DUPLICATE_KEY", (key as { range?: number[] }).range?.[0]);
+  return documents.map((document) => {
+    const [fault] = document.errors;
+    if (fault !== undefined) {
+      throw fail(fault.code, fault.pos[0], fault.message);
+    }
+    yaml.visit(document, {
+      Map(_, { items }) {
+        const names = new Set<string>();
+        for (const { key } of items) {
+          const name = yaml.isScalar(key) ? String(key.value) : undefined;
+          if (name === undefined) continue;
+          if (names.has(name)) {
+            const { range } = key as { range?: number[] };
+            throw fail("DUPLICATE_KEY", range?.[0]);
+          }
+          names.add(name);
         }
-        names.add(name);
-      }
-    },
+      },
+    });
+    try {
+      return document.toJS();
+    } catch {
+      throw fail("a syntax error");
+    }
   });
-  try {
-    return document.toJS();
-  } catch {
-    throw fail("a syntax error");
-  }
 }

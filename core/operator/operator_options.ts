@@ -31,7 +31,18 @@ import {
   type Namespaces,
   NAMESPACES_OPTION,
 } from "../controller/namespaces.ts";
-import { jsonLogger, type Logger, unfailingLogger } from "../logger.ts";
+import {
+  checkRecordPlace,
+  RECORD_OPTIONS,
+  type RecordOptions,
+  type RecordSettings,
+} from "../controller/record/record_options.ts";
+import {
+  jsonLogger,
+  type Logger,
+  type LogLevel,
+  unfailingLogger,
+} from "../logger.ts";
 import { type Metrics, unfailingMetrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import {
@@ -41,12 +52,13 @@ import {
   type LeaderElectionSettings,
   SHARDING_OPTIONS,
 } from "./leader_election.ts";
+import { LOG_OPTIONS, type LogOptionSettings } from "./log_configuration.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
   PROBE_OPTIONS,
   type ProbeOptions,
   type ProbeSettings,
-} from "./probe_server.ts";
+} from "./probe_options.ts";
 
 /**
  * Policy for a controller that cannot start: its kind is not served, a right is
@@ -138,6 +150,29 @@ export interface OperatorOptions {
   /** Logger. Defaults to JSON lines on standard error. */
   readonly logger?: Logger | undefined;
   /**
+   * What a logger of `jsonLogger` writes; others have settings of their own. Each
+   * option can be set by the environment, with or without `loadOperatorConfig`:
+   * `CORACLE_OPERATOR_LOG_LEVEL=debug`. Where there are signals, SIGUSR2 switches to
+   * the level `debug` while `operator.run()` runs, and the next one back.
+   */
+  readonly log?: {
+    /** Least severe level that is written. Defaults to that of the logger. */
+    readonly level?: LogLevel | undefined;
+    /** Form of a line: JSON, or text. Defaults to that of the logger, JSON. */
+    readonly format?: "json" | "text" | undefined;
+    /**
+     * Maximum number of lines with the same level and message in a second; what is
+     * left out is counted. Defaults to no limit.
+     */
+    readonly sampling?: number | false | undefined;
+    /**
+     * Directory whose files `level`, `format` and `sampling` override these options,
+     * such as a mounted ConfigMap. It is read every 5 seconds; files may be missing.
+     * Defaults to no directory.
+     */
+    readonly directory?: string | undefined;
+  } | undefined;
+  /**
    * Tracer for runs, their phases and their requests: the `Tracer` of
    * `@opentelemetry/api`, which this library does not import. Defaults to no
    * tracing.
@@ -175,6 +210,11 @@ export interface OperatorOptions {
   readonly syncTimeout?: Duration | undefined;
   /** Memory limits for the caches of all controllers. */
   readonly cache?: OperatorCacheOptions | undefined;
+  /**
+   * Recording of the last runs for `coracle replay`: what they read and wrote, with
+   * times and causes, and without the values of Secrets. Defaults to none.
+   */
+  readonly record?: RecordOptions | undefined;
   /** Options for the connections of watches and their recovery. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
@@ -206,6 +246,7 @@ type Undefined =
   | "tracer"
   | "probes"
   | "webhooks"
+  | "record"
   | "config";
 
 const CACHE_OPTIONS: OptionTable<
@@ -237,6 +278,7 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   concurrency: { type: "positive", default: Infinity },
   metrics: "metrics?",
   logger: "logger?",
+  log: { type: "object", default: {}, options: LOG_OPTIONS },
   tracer: { type: "object?", check: checkTracer },
   probes: { type: "object?", options: PROBE_OPTIONS },
   webhooks: {
@@ -248,6 +290,11 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   startErrors: { type: ["fail", "wait"], default: "fail" },
   syncTimeout: { type: "duration", default: "2m" },
   cache: { type: "object", default: {}, options: CACHE_OPTIONS },
+  record: {
+    type: "object?",
+    options: RECORD_OPTIONS,
+    check: checkRecordPlace,
+  },
   reconnect: { type: "object", default: {}, options: RECONNECT_OPTIONS },
   config: "object?",
   clock: { type: "clock", default: systemClock },
@@ -262,15 +309,19 @@ export interface OperatorSettings extends
     | "sharding"
     | "probes"
     | "webhooks"
+    | "record"
     | "metrics"
     | "logger"
+    | "log"
   > {
   readonly leaderElection: LeaderElectionSettings | undefined;
   readonly sharding: LeaderElectionSettings | undefined;
   readonly probes: ProbeSettings | undefined;
   readonly webhooks: WebhookPlace | undefined;
+  readonly record: RecordSettings | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly log: LogOptionSettings;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Clock, Logger } from "@coracle/operator/client";
+import type { Service } from "@coracle/operator/kinds";
 import { type KeyPair, loadModule } from "@coracle/operator/internal";
 import { Authenticator } from "./access/authenticator.ts";
 import { RoleAuthorizer } from "./access/role_authorizer.ts";
@@ -57,6 +58,7 @@ export interface InstanceOptions extends
     | "serviceAccounts"
     | "services"
     | "simulate"
+    | "webhookCertificate"
   > {
   readonly builtin: BuiltinResources;
   readonly crd: CustomResources;
@@ -131,9 +133,12 @@ export class Instance {
       webhooks: new WebhookCaller({
         clock,
         services: options.services ?? {},
-        serviceExists: (namespace, name) =>
-          store.collection({ group: "", plural: "services" })
-            .get(storageKey({ namespace, name })) !== undefined,
+        externalName: (namespace, name) => {
+          const object = store.collection({ group: "", plural: "services" })
+            .get(storageKey({ namespace, name }))?.parse() as Service;
+          return object && (object.spec?.externalName ?? "");
+        },
+        certificate: options.webhookCertificate,
       }),
       accountTokens,
       authenticator: new Authenticator(options.authenticate, accountTokens),

@@ -1,6 +1,15 @@
 import { imageParts } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
-import { probePorts, webhookPorts } from "./operator_deployment.ts";
+import {
+  metricsPorts,
+  replicasOf,
+  sourcePorts,
+  webhookPorts,
+} from "./operator_deployment.ts";
+import {
+  grafanaDashboard,
+  prometheusRule,
+} from "./monitoring/monitoring_manifests.ts";
 import {
   type OperatorManifestInput,
   operatorManifests,
@@ -20,8 +29,8 @@ export function kustomization(
 ): readonly ManifestFile[] {
   const { name, namespace, image, operators } = input;
   const found = operatorManifests(input);
-  const place = { name, namespace, ports: probePorts(operators) };
-  const reached = [...place.ports, ...webhookPorts(operators)];
+  const place = { name, namespace, ports: metricsPorts(operators) };
+  const called = [...webhookPorts(operators), ...sourcePorts(operators)];
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
@@ -30,16 +39,19 @@ export function kustomization(
     ...found.policies.length > 0 && {
       "policies.yaml": policyObjects(found.policies),
     },
+    ...found.sources.length > 0 && { "sources.yaml": found.sources },
     "deployment.yaml": [found.deployment],
   };
   const components: Readonly<Record<string, readonly unknown[]>> = {
     ...place.ports.length > 0 && {
       "service-monitor": [metricsService(place), serviceMonitor(place)],
+      "prometheus-rule": [prometheusRule(place)],
+      "grafana-dashboard": [grafanaDashboard(place)],
     },
     ...found.webhooks.length === 0 && {
       "disruption-budget": [disruptionBudget(place)],
     },
-    "network-policy": [networkPolicy({ ...place, ports: reached })],
+    "network-policy": [networkPolicy({ ...place, called })],
   };
   const file = (path: string, objects: readonly unknown[]): ManifestFile => ({
     path,
@@ -54,7 +66,7 @@ export function kustomization(
       name: repository,
       ...digest === "" ? { newTag: tag || "latest" } : { digest },
     }],
-    replicas: [{ name, count: 1 }],
+    replicas: [{ name, count: replicasOf(operators) }],
   });
   const more = Object.keys(components).map((name) =>
     `#   - components/${name}\n`

@@ -15,14 +15,45 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_MMAP_THRESHOLD_: "131072",
 };
 
+/** Directory of the settings of the log, which the operator reads again. */
+export const LOG_DIRECTORY = "/etc/coracle/log";
+const LOG_VOLUME = "coracle-log";
+
+/** Runtime of an image. */
+export type ImageRuntime = "node" | "deno" | "bun";
+
+/** Name of the API server within a cluster. */
+export const API_SERVER = "kubernetes.default.svc";
+
+/**
+ * Environment of a container by default. Deno's permission for the network names
+ * the API server, whose address differs from cluster to cluster.
+ */
+export function podEnvironment(
+  runtime: ImageRuntime,
+): readonly Variable[] {
+  const host = { name: "KUBERNETES_SERVICE_HOST", value: API_SERVER };
+  return [...runtime === "deno" ? [host] : [], ...POD_SETTINGS.env];
+}
+
+/** Name of the ConfigMap with the settings of the log; there may be none. */
+export function logName(name: string): string {
+  return `${name}-log`;
+}
+
 const MEMORY_LIMIT = "384Mi";
 
-export type PodSettings = Readonly<
-  Record<
-    "podSecurityContext" | "env" | "resources" | "securityContext",
-    unknown
+/** Variable of the environment. */
+export interface Variable {
+  readonly name: string;
+  readonly value: string;
+}
+
+export type PodSettings =
+  & Readonly<
+    Record<"podSecurityContext" | "resources" | "securityContext", unknown>
   >
->;
+  & { readonly env: readonly Variable[] };
 
 /** Settings of the pod that a deployment may change. */
 export const POD_SETTINGS: PodSettings = {
@@ -61,41 +92,112 @@ export function isShared(operators: readonly OperatorDescription[]): boolean {
   );
 }
 
+/** Port of the container, by its name. */
+export interface ContainerPort {
+  readonly name: string;
+  readonly containerPort: number;
+}
+
+function named(name: string, ports: readonly number[]): ContainerPort[] {
+  return ports.map((containerPort, index) => ({
+    name: index === 0 ? name : `${name}-${index + 1}`,
+    containerPort,
+  }));
+}
+
+/** Whether other pods reach a port that is listened on. */
+export function isReached(
+  listens: { readonly port: number; readonly host: string },
+): boolean {
+  return listens.port !== 0 && !isLoopback(listens.host);
+}
+
 /** Ports of the probes that the kubelet reaches. */
 export function probePorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { probes } }) =>
-    probes === undefined || probes.port === 0 || isLoopback(probes.host)
-      ? []
-      : [probes.port]
-  ).map((containerPort, index) => ({
-    name: index === 0 ? "probes" : `probes-${index + 1}`,
-    containerPort,
-  }));
+): readonly ContainerPort[] {
+  const probes = operators.flatMap(({ settings }) => settings.probes ?? []);
+  return named("probes", probes.filter(isReached).map(({ port }) => port));
+}
+
+/** Port of the metrics of an operator. */
+export interface MetricsPort {
+  readonly name: string;
+  /** Whether the port has HTTPS, and asks for a token. */
+  readonly isSecure: boolean;
+}
+
+/** Ports of the secure metrics that other pods reach. */
+function securePorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  const secure = operators.flatMap(({ settings: { probes } }) =>
+    probes?.metrics.secure ? probes.metrics : []
+  );
+  return named("metrics", secure.filter(isReached).map(({ port }) => port));
+}
+
+/** Ports from which metrics are read. */
+export function metricsPorts(
+  operators: readonly OperatorDescription[],
+): readonly MetricsPort[] {
+  const isSecure = ({ settings: { probes } }: OperatorDescription) =>
+    probes?.metrics.secure === true;
+  const plain = probePorts(operators.filter((one) => !isSecure(one)));
+  const all = probePorts(operators);
+  return [
+    ...all.filter(({ containerPort }) =>
+      plain.some((one) => one.containerPort === containerPort)
+    ).map(({ name }) => ({ name, isSecure: false })),
+    ...securePorts(operators).map(({ name }) => ({ name, isSecure: true })),
+  ];
+}
+
+/** All ports of the container. */
+function containerPorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  return [
+    ...probePorts(operators),
+    ...securePorts(operators),
+    ...webhookPorts(operators),
+    ...sourcePorts(operators),
+  ];
 }
 
 /** Ports of the webhooks that a Service leads to. */
 export function webhookPorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { webhooks } }) =>
+): readonly ContainerPort[] {
+  const ports = operators.flatMap(({ settings: { webhooks } }) =>
     webhooks === undefined || "serve" in webhooks || !webhooks.service
       ? []
       : [webhooks.port]
-  ).map((containerPort, index) => ({
-    name: index === 0 ? "webhooks" : `webhooks-${index + 1}`,
-    containerPort,
-  }));
+  );
+  return named("webhooks", ports);
+}
+
+/** Ports of event sources that a Service leads to. */
+export function sourcePorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  const listens = operators.flatMap(({ controllers }) =>
+    controllers.flatMap(({ listens = [] }) => listens)
+  );
+  return named("sources", listens.filter(isReached).map(({ port }) => port));
+}
+
+/** Replicas of a first deployment: with a leader, another stands by. */
+export function replicasOf(operators: readonly OperatorDescription[]): number {
+  return isShared(operators) ? 2 : 1;
 }
 
 /** Ports and probes of the container; empty without ports. */
 function containerProbes(
   operators: readonly OperatorDescription[],
 ): Readonly<Record<string, unknown>> {
-  const probes = probePorts(operators);
-  const ports = [...probes, ...webhookPorts(operators)];
-  const [first] = probes;
+  const ports = containerPorts(operators);
+  const [first] = probePorts(operators);
   if (first === undefined) return ports.length > 0 ? { ports } : {};
   const get = (path: string) => ({
     httpGet: { path, port: first.containerPort },
@@ -138,6 +240,8 @@ export function operatorDeployment(
     readonly metadata?: object;
     readonly pod?: object;
     readonly container?: object;
+    readonly volumes?: readonly unknown[];
+    readonly volumeMounts?: readonly unknown[];
   },
 ): unknown {
   const labels = operatorLabels(name);
@@ -148,7 +252,7 @@ export function operatorDeployment(
     kind: "Deployment",
     metadata: { name, namespace, labels },
     spec: {
-      replicas: more.replicas ?? 1,
+      replicas: more.replicas ?? replicasOf(operators),
       // Two replicas at the same time would reconcile everything twice.
       ...!isShared(operators) && { strategy: { type: "Recreate" } },
       selector: { matchLabels: labels },
@@ -159,11 +263,25 @@ export function operatorDeployment(
           securityContext: podSecurityContext,
           ...podGrace(operators),
           ...more.pod,
+          volumes: [
+            {
+              name: LOG_VOLUME,
+              configMap: { name: logName(name), optional: true },
+            },
+            ...more.volumes ?? [],
+          ],
           containers: [{
             name: "operator",
             image,
             ...more.container,
-            env,
+            env: [
+              { name: "CORACLE_OPERATOR_LOG_DIRECTORY", value: LOG_DIRECTORY },
+              ...env,
+            ],
+            volumeMounts: [
+              { name: LOG_VOLUME, mountPath: LOG_DIRECTORY, readOnly: true },
+              ...more.volumeMounts ?? [],
+            ],
             ...containerProbes(operators),
             resources,
             securityContext,

@@ -29,6 +29,7 @@ function plainController(
 ): Controller {
   const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
     controller;
+  const { listens } = controller;
   const { settings } = controller;
   const { install, migrateStorage, namespaces, usesFinalizer } = settings;
   const plain = (given: Kind) => plainKind(given, builtIn);
@@ -39,6 +40,7 @@ function plainController(
     stateKind: stateKind && { ...stateKind, kind: plain(stateKind.kind) },
     secondaryKinds: secondaryKinds.map(plain),
     readOnlyKinds: readOnlyKinds.map(plain),
+    listens: listens?.map(({ name, port, host }) => ({ name, port, host })),
     settings: {
       install,
       migrateStorage,
@@ -73,6 +75,8 @@ function plainSettings(
     leaderElection: lease(leaderElection),
     sharding: lease(sharding),
     shutdownGrace,
+    cache: settings.cache?.snapshot &&
+      { snapshot: { path: settings.cache.snapshot.path } },
     policies: settings.policies?.map(({ params, ...policy }) => ({
       ...plainPolicy(policy),
       params: params && plainKind(params, builtIn),
@@ -86,8 +90,12 @@ function plainSettings(
         certificates: webhooks.certificates,
       }
       : undefined,
-    probes: probes &&
-      { port: probes.port, host: probes.host, debug: probes.debug },
+    probes: probes && {
+      port: probes.port,
+      host: probes.host,
+      debug: probes.debug,
+      metrics: probes.metrics,
+    },
   };
 }
 

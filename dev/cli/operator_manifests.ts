@@ -22,7 +22,17 @@ import {
   type OperatorDescription,
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
-import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
+import {
+  type ImageRuntime,
+  metricsPorts,
+  operatorDeployment,
+  operatorLabels,
+  POD_SETTINGS,
+  podEnvironment,
+  sourcePorts,
+  type Variable,
+} from "./operator_deployment.ts";
+import { metricsReader, sourceService } from "./optional_manifests.ts";
 import { userRoles } from "./user_roles.ts";
 import { conversionService, webhookManifests } from "./webhook_manifests.ts";
 import { convertedBy } from "./conversions.ts";
@@ -58,6 +68,10 @@ export interface OperatorManifestInput {
   readonly policies: readonly ExportedPolicy[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
+  /** Runtime of the image. */
+  readonly runtime: ImageRuntime;
+  /** Variables of the container besides those of the memory. */
+  readonly env?: readonly Variable[] | undefined;
   /** Requests of a recorded run; undefined without a recording. */
   readonly recorded: readonly RecordedRequest[] | undefined;
 }
@@ -78,12 +92,14 @@ export interface OperatorManifests {
   /** Roles for the users of the kinds. */
   readonly userRoles: readonly RbacManifest[];
   readonly deployment: unknown;
+  /** Service of event sources that are called from outside; empty without any. */
+  readonly sources: readonly unknown[];
 }
 
 export function operatorManifests(
   input: OperatorManifestInput,
 ): OperatorManifests {
-  const { name, namespace, image, operators } = input;
+  const { name, namespace, image, operators, runtime } = input;
   const definitions = convertedBy(
     [
       ...new Map(
@@ -105,14 +121,19 @@ export function operatorManifests(
         input.policies.map((one) => [one.policy.metadata.name, one]),
       ).values(),
     ],
-    rbac: rbacManifests({
-      name,
-      namespace,
-      access: [
-        ...declaredAccess(input),
-        ...furtherAccess(input).map(({ access }) => access),
-      ],
-    }).map((manifest) => ({
+    rbac: [
+      ...rbacManifests({
+        name,
+        namespace,
+        access: [
+          ...declaredAccess(input),
+          ...furtherAccess(input).map(({ access }) => access),
+        ],
+      }),
+      ...metricsPorts(operators).some(({ isSecure }) => isSecure)
+        ? [metricsReader({ name })]
+        : [],
+    ].map((manifest) => ({
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
@@ -121,7 +142,17 @@ export function operatorManifests(
       name,
       labels: operatorLabels(name),
     }),
-    deployment: operatorDeployment({ name, namespace, image, operators }),
+    deployment: operatorDeployment({
+      name,
+      namespace,
+      image,
+      operators,
+      settings: {
+        ...POD_SETTINGS,
+        env: [...podEnvironment(runtime), ...input.env ?? []],
+      },
+    }),
+    sources: sourceService({ name, namespace, ports: sourcePorts(operators) }),
   };
 }
 

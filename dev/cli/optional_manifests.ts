@@ -1,19 +1,72 @@
-import { operatorLabels } from "./operator_deployment.ts";
+import type { RbacManifest } from "../testing/rbac.ts";
+import {
+  type ContainerPort,
+  type MetricsPort,
+  operatorLabels,
+} from "./operator_deployment.ts";
 
 /** Name, namespace, ports and settings of the objects beside a Deployment. */
 interface Place {
   readonly name: string;
   readonly namespace: string;
-  /** Ports of the pods. */
+  /** Ports of the pods with probes and metrics. */
   readonly ports: readonly { readonly name: string }[];
+  /** Ports that others call: webhooks and event sources. */
+  readonly called?: readonly { readonly name: string }[];
   /** Number of pods that a drain may evict at the same time; 1 by default. */
   readonly maxUnavailable?: unknown;
   /** Interval between two scrapes; 30 seconds by default. */
   readonly interval?: unknown;
+  /** How Prometheus verifies a port with HTTPS; not at all by default. */
+  readonly tlsConfig?: unknown;
   /** Further labels of the ServiceMonitor. */
   readonly monitorLabels?: object;
+  /** Who may read the metrics; {@linkcode SCRAPERS} by default. */
+  readonly metricsFrom?: unknown;
   /** Rules for outgoing connections; {@linkcode EGRESS} by default. */
   readonly egress?: unknown;
+}
+
+/** Default of the TLS of a ServiceMonitor: processes make their certificate themselves. */
+export const MONITOR_TLS = { insecureSkipVerify: true };
+
+/** File with the token of Prometheus. */
+const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/** ClusterRole for those who read secure metrics, such as Prometheus. */
+export function metricsReader(
+  { name }: Pick<Place, "name">,
+): RbacManifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: `${name}-metrics-reader` },
+    rules: [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }],
+  };
+}
+
+/** Service of the event sources that are called from outside; empty without any. */
+export function sourceService(
+  { name, namespace, ports }: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly ports: readonly ContainerPort[];
+  },
+): readonly unknown[] {
+  const labels = operatorLabels(name);
+  return ports.length === 0 ? [] : [{
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: `${name.slice(0, 55)}-sources`, namespace, labels },
+    spec: {
+      selector: labels,
+      ports: ports.map(({ name, containerPort }) => ({
+        name,
+        port: containerPort,
+        targetPort: name,
+      })),
+    },
+  }];
 }
 
 /** Service of the ports of an operator, for Prometheus to find its pods. */
@@ -38,7 +91,14 @@ export function metricsService({ name, namespace, ports }: Place): unknown {
 
 /** ServiceMonitor of the Prometheus operator. */
 export function serviceMonitor(
-  { name, namespace, ports, interval = "30s", monitorLabels }: Place,
+  {
+    name,
+    namespace,
+    ports,
+    interval = "30s",
+    tlsConfig = MONITOR_TLS,
+    monitorLabels,
+  }: Omit<Place, "ports"> & { readonly ports: readonly MetricsPort[] },
 ): unknown {
   const labels = operatorLabels(name);
   return {
@@ -47,7 +107,15 @@ export function serviceMonitor(
     metadata: { name, namespace, labels: { ...labels, ...monitorLabels } },
     spec: {
       selector: { matchLabels: labels },
-      endpoints: ports.map(({ name: port }) => ({ port, interval })),
+      endpoints: ports.map(({ name: port, isSecure }) => ({
+        port,
+        interval,
+        ...isSecure && {
+          scheme: "https",
+          bearerTokenFile: TOKEN_FILE,
+          tlsConfig,
+        },
+      })),
     },
   };
 }
@@ -65,6 +133,14 @@ export function disruptionBudget(
   };
 }
 
+/**
+ * Peers that may read the metrics: pods of namespaces with this label, as in the
+ * manifests of kubebuilder. The kubelet reaches the probes of its node's pods anyway.
+ */
+export const SCRAPERS: readonly unknown[] = [
+  { namespaceSelector: { matchLabels: { metrics: "enabled" } } },
+];
+
 /** Connections of an operator, besides those of the reconcilers. */
 export const EGRESS: readonly unknown[] = [
   {
@@ -76,11 +152,14 @@ export const EGRESS: readonly unknown[] = [
   },
 ];
 
-/** NetworkPolicy for probes, metrics, name resolution and the API server. */
+/** NetworkPolicy for metrics, webhooks, name resolution and the API server. */
 export function networkPolicy(
-  { name, namespace, ports, egress = EGRESS }: Place,
+  { name, namespace, ports, called = [], ...peers }: Place,
 ): unknown {
+  const { metricsFrom = SCRAPERS, egress = EGRESS } = peers;
   const labels = operatorLabels(name);
+  const to = (reached: Place["ports"]) =>
+    reached.map(({ name: port }) => ({ port, protocol: "TCP" }));
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",
@@ -88,9 +167,11 @@ export function networkPolicy(
     spec: {
       podSelector: { matchLabels: labels },
       policyTypes: ["Ingress", "Egress"],
-      ingress: ports.length === 0 ? [] : [{
-        ports: ports.map(({ name: port }) => ({ port, protocol: "TCP" })),
-      }],
+      ingress: [
+        ...ports.length > 0 ? [{ ports: to(ports), from: metricsFrom }] : [],
+        // The API server, and whoever calls a source, may be anywhere.
+        ...called.length > 0 ? [{ ports: to(called) }] : [],
+      ],
       egress,
     },
   };

@@ -47,7 +47,8 @@ export function conversionAccess(name: string): KindAccess {
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
  * finalizers and status where it does, to manage the objects that it creates,
- * to hold its Leases, to register its webhooks and to record Events.
+ * to hold its Leases, to register its webhooks, to review those who read its
+ * metrics, and to record Events.
  *
  * The status and the fields of a built-in kind belong to its own controllers,
  * so only the finalizer of its objects may be written.
@@ -76,21 +77,72 @@ export function operatorAccess(
         namespaces: [state.namespace ?? namespace],
       });
     }
-    return controllerAccess(controller, options)
-      .map((one) => ({ namespaces, ...one }));
+    return [
+      ...controllerAccess(controller, options),
+      ...selectionAccess(controller, placesOf(settings.namespaces)),
+    ].map((one) => ({ namespaces, ...one }));
   });
   access.push(...ofControllers);
+  // The UID of a namespace that every cluster has tells clusters apart.
+  if (settings.cache?.snapshot !== undefined) {
+    access.push({
+      kind: builtIn("Namespace", "Cluster"),
+      verbs: ["get"],
+      names: ["kube-system"],
+    });
+  }
   for (const use of ["leaderElection", "sharding"] as const) {
     const lease = settings[use];
     if (lease === undefined) continue;
     const namespaces = [lease.namespace ?? namespace];
     access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
+  if (settings.probes?.metrics.secure) access.push(...REVIEWS);
   return [
     ...access,
     ...webhookAccess(settings, namespace),
     ...policyAccess(settings),
   ];
+}
+
+/** Access to ask the API server who sent a request, and what they may do. */
+const REVIEWS: readonly KindAccess[] = [
+  {
+    kind: builtIn("TokenReview", "Cluster", "authentication.k8s.io"),
+    verbs: ["create"],
+  },
+  {
+    kind: builtIn("SubjectAccessReview", "Cluster", "authorization.k8s.io"),
+    verbs: ["create"],
+  },
+];
+
+/** Access to the objects of the kinds that a selector selects, in their groups. */
+function selectionAccess(
+  { watchedSelection }: OperatorHandle["controllers"][number],
+  ofOperator: KindAccess["namespaces"],
+): readonly KindAccess[] {
+  if (watchedSelection === undefined) return [];
+  const { selector, isReconciled, namespaces = ofOperator } = watchedSelection;
+  // No rule can name the groups below a domain.
+  const groups = selector.groups?.some((group) => group.startsWith("*"))
+    ? ["*"]
+    : selector.groups ?? ["*"];
+  return groups.flatMap((group) => {
+    const kind = {
+      ...{ group, version: "", kind: "*", plural: "*" },
+      scope: "Namespaced",
+    } as const;
+    const places = namespaces === "current" ? ofOperator : namespaces;
+    const all: KindAccess[] = [{ kind, verbs: WATCH, namespaces: places }];
+    if (isReconciled) {
+      all.push(
+        { kind, verbs: CHANGE, namespaces: places },
+        { kind, subresource: "status", verbs: PATCH, namespaces: places },
+      );
+    }
+    return all;
+  });
 }
 
 const ADMISSION_GROUP = "admissionregistration.k8s.io";

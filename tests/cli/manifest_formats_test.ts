@@ -84,9 +84,12 @@ test("coracle manifests writes a Helm chart with values and their schema", async
     "templates/NOTES.txt",
     "templates/_helpers.tpl",
     "templates/crds/boats.test.coracle.dev.yaml",
+    "templates/dashboard.yaml",
     "templates/deployment.yaml",
+    "templates/log.yaml",
     "templates/networkpolicy.yaml",
     "templates/poddisruptionbudget.yaml",
+    "templates/prometheusrule.yaml",
     "templates/rbac.yaml",
     "templates/serviceaccount.yaml",
     "templates/servicemonitor.yaml",
@@ -102,7 +105,7 @@ test("coracle manifests writes a Helm chart with values and their schema", async
   const values = parse(read("values.yaml"));
   assert.partialDeepStrictEqual(values, {
     image: { repository: "registry.test:5000/boats", tag: "", digest: "" },
-    replicas: 1,
+    replicas: 2,
     crds: { install: true, keep: true },
   });
   // A selector with all labels, such as the version's, would find no pod.
@@ -211,7 +214,7 @@ test("kubectl builds the kustomization with all components", {
     text.replace("# components", "components").replaceAll(
       /^# {3}-/gm,
       "  -",
-    ).replace("count: 1", "count: 3"),
+    ).replace("count: 2", "count: 3"),
   );
   const { code, stdout, stderr } = await runCommand(
     ["kubectl", "kustomize", join(folder, "out")],
@@ -223,11 +226,13 @@ test("kubectl builds the kustomization with all components", {
     "ClusterRole",
     "ClusterRole",
     "ClusterRoleBinding",
+    "ConfigMap",
     "CustomResourceDefinition",
     "Deployment",
     "Namespace",
     "NetworkPolicy",
     "PodDisruptionBudget",
+    "PrometheusRule",
     "Role",
     "RoleBinding",
     "Service",

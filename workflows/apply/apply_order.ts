@@ -1,5 +1,9 @@
-import { parseApiVersion } from "../../core/api/kind.ts";
-import type { ObjectReference } from "../kstatus/wait_for.ts";
+import { isBuiltIn, parseApiVersion } from "../../core/api/kind.ts";
+import {
+  type ObjectReference,
+  referenceId,
+  referenceText,
+} from "../kstatus/wait_for.ts";
 
 /** Kinds in the order in which they are applied. */
 const KINDS: readonly string[] = [
@@ -56,6 +60,17 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/**
+ * Kinds whose deletion deletes their contents: an immutable field is no reason to
+ * delete them and create them again.
+ */
+export const HOLDERS: readonly string[] = [
+  "CustomResourceDefinition",
+  "Namespace",
+  "PersistentVolume",
+  "PersistentVolumeClaim",
+];
+
 /** Kinds that are applied in the first stage. */
 const DEFINITIONS: readonly string[] = [
   "CustomResourceDefinition",
@@ -87,4 +102,49 @@ export function applyStages<T extends ObjectReference>(
     const members = stages.get(stage);
     return members === undefined ? [] : [members.toSorted(compareForApply)];
   });
+}
+
+/**
+ * Divides objects into the stages in which they are deleted, each of which must be
+ * gone before the next begins: custom resources, since the controllers that finish
+ * their deletion may be in the same set; built-in kinds; and definitions. Each stage
+ * is in reverse order; empty ones are left out.
+ */
+export function deleteStages<T extends ObjectReference>(
+  references: readonly T[],
+): readonly (readonly T[])[] {
+  const stages = Map.groupBy(
+    references,
+    ({ apiVersion, kind }) =>
+      DEFINITIONS.includes(kind)
+        ? 2
+        : isBuiltIn(parseApiVersion(apiVersion))
+        ? 1
+        : 0,
+  );
+  return ([0, 1, 2] as const).flatMap((stage) => {
+    const members = stages.get(stage);
+    return members === undefined
+      ? []
+      : [members.toSorted(compareForApply).reverse()];
+  });
+}
+
+/** Objects by their ids, which are independent of the versions of their kinds. */
+export function membersById<T extends ObjectReference>(
+  members: Iterable<T>,
+): Map<string, T> {
+  const byId = new Map<string, T>();
+  for (const member of members) {
+    const id = referenceId(member);
+    if (byId.has(id)) {
+      throw new RangeError(
+        `Cannot apply a set: each object can be in it only once: received ${
+          referenceText(member)
+        } twice`,
+      );
+    }
+    byId.set(id, member);
+  }
+  return byId;
 }

@@ -28,11 +28,15 @@ import {
   referencedKind,
   referenceId,
   referenceOf,
-  referenceText,
   waitFor,
 } from "../kstatus/wait_for.ts";
 import { statusOf } from "../kstatus/status_of.ts";
-import { applyStages, compareForApply } from "./apply_order.ts";
+import {
+  applyStages,
+  compareForApply,
+  HOLDERS,
+  membersById,
+} from "./apply_order.ts";
 import {
   type AppliedChange,
   ApplySetError,
@@ -338,19 +342,9 @@ function setOf(
   checkOptions(options, APPLY_SET_RULES, name);
   ownerLabels(options.owner);
   const { previous = [], early } = options;
-  const members = new Map<string, Member>();
-  for (const object of objects) {
-    const reference = referenceOf(object);
-    const id = referenceId(reference);
-    if (members.has(id)) {
-      throw new RangeError(
-        `Cannot apply a set: each object can be in it only once: received ${
-          referenceText(reference)
-        } twice`,
-      );
-    }
-    members.set(id, { ...reference, object });
-  }
+  const members = membersById(
+    objects.map((object) => ({ ...referenceOf(object), object })),
+  );
   return {
     stages: applyStages([...members.values()], early),
     inventory: objects.map(referenceOf).sort(compareForApply),
@@ -506,17 +500,6 @@ export interface ApplyPlan {
   /** Whether the current object must be deleted first. */
   readonly replace: boolean;
 }
-
-/**
- * Kinds whose deletion deletes their contents: only their own annotation can
- * force a replacement.
- */
-const HOLDERS: readonly string[] = [
-  "CustomResourceDefinition",
-  "Namespace",
-  "PersistentVolume",
-  "PersistentVolumeClaim",
-];
 
 /** Determines by a dry run what applying an object would change. */
 async function planObject(

@@ -10,10 +10,12 @@
  */
 
 import { ApiError } from "../../core/api/api_error.ts";
+import type { Duration } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { messageWithCause } from "../../core/error_text.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 
 /**
  * Resource that belongs to a primary, with the operations that reconcile it: an
@@ -76,6 +78,40 @@ export interface Dependent<P extends KubernetesObject, S = unknown> {
   }>;
   /** Deletes the resource; a missing resource is no error. */
   delete?(primary: P, ctx: Context<P>): Promise<void>;
+  /**
+   * Whether the resource is ready after `reconcile`: besides this the `readyWhen` of
+   * its node must be met. By default it is.
+   */
+  readyWhen?(context: {
+    /** Primary of the run. */
+    readonly primary: P;
+    /** Context of the run. */
+    readonly ctx: Context<P>;
+    /** Current resource of the node; undefined if it does not exist. */
+    readonly resource: S | undefined;
+  }): MaybePromise<boolean | Verdict>;
+  /**
+   * Whether the resource is gone after `delete`: besides this the `deletedWhen` of
+   * its node must be met. By default it is.
+   */
+  deletedWhen?(
+    context: Parameters<NonNullable<Dependent<P, S>["readyWhen"]>>[0],
+  ): MaybePromise<boolean | Verdict>;
+}
+
+/** Result of a node condition; the result of the workflow includes it. */
+export interface Verdict {
+  /** Whether the condition is met. */
+  readonly met: boolean;
+  /** Human-readable reason, for the condition of the whole workflow. */
+  readonly message?: string | undefined;
+  /** Additional data for programs. */
+  readonly detail?: unknown;
+  /**
+   * Delay after which the condition is evaluated again, for state whose changes
+   * cause no event. By default it is evaluated at the next event.
+   */
+  readonly recheckAfter?: Duration | undefined;
 }
 
 export type DependentResult<S> = Awaited<
@@ -125,12 +161,16 @@ export async function reconcileAll<D, S>(
     const one = results.get(key)?.resource;
     if (one !== undefined) resource.set(key, one);
   }
-  const operations = new Set(
-    Array.from(results.values(), ({ operation }) => operation),
-  );
-  const operation = (["created", "updated"] as const)
-    .find((one) => operations.has(one));
-  return { operation: operation ?? "none", resource };
+  return { operation: operationOf(results.values()), resource };
+}
+
+/** Operation that stands for those of several resources. */
+export function operationOf(
+  results: Iterable<DependentResult<unknown>>,
+): DependentResult<unknown>["operation"] {
+  const operations = new Set(Array.from(results, ({ operation }) => operation));
+  return (["created", "updated"] as const)
+    .find((one) => operations.has(one)) ?? "none";
 }
 
 interface AttemptOptions {
@@ -185,7 +225,10 @@ export async function attemptAll(
 
 /** Whether the next resource would fail as well: those of a connection have a cause. */
 function concernsAll(error: unknown): boolean {
-  return ApiError.is(error)
-    ? error.isUnauthorized || error.isTooManyRequests || error.status >= 500
-    : error instanceof Error && error.cause !== undefined;
+  if (ApiError.is(error)) {
+    return error.isUnauthorized || error.isTooManyRequests ||
+      error.status >= 500;
+  }
+  if (!(error instanceof Error) || error.cause === undefined) return false;
+  return !ApiError.is(error.cause) || concernsAll(error.cause);
 }

@@ -8,12 +8,8 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../../core/controller/event_source.ts";
-import {
-  asVerdict,
-  type NodeContext,
-  type Verdict,
-  type WorkflowNode,
-} from "./node.ts";
+import type { Verdict } from "../dependents/dependent.ts";
+import { asVerdict, type NodeContext, type WorkflowNode } from "./node.ts";
 import {
   checkKind,
   isResolved,

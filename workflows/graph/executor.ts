@@ -1,6 +1,10 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Context } from "../../core/controller/context.ts";
-import type { DependentResult } from "../dependents/dependent.ts";
+import type {
+  Dependent,
+  DependentResult,
+  Verdict,
+} from "../dependents/dependent.ts";
 import type { Activation } from "./activation.ts";
 import type { ConcurrencyLimit } from "../../core/pace.ts";
 import {
@@ -8,7 +12,6 @@ import {
   type ConditionName,
   type NodeResult,
   type NodeState,
-  type Verdict,
   type WorkflowNode,
 } from "./node.ts";
 
@@ -41,7 +44,15 @@ class NodeRun<P extends KubernetesObject> {
   }
 
   has(name: ConditionName): boolean {
-    return this.#node.when[name] !== undefined;
+    return this.#node.when[name] !== undefined ||
+      this.#ownOf(name) !== undefined;
+  }
+
+  /** Condition that the dependent brings itself. */
+  #ownOf(name: ConditionName): Dependent<P>["readyWhen"] {
+    return name === "readyWhen" || name === "deletedWhen"
+      ? this.#node.dependent[name]
+      : undefined;
   }
 
   /** Whether the node is active; if so, its sources have synced. */
@@ -59,17 +70,25 @@ class NodeRun<P extends KubernetesObject> {
     resource?: unknown,
   ): Promise<boolean> {
     const when = this.#node.when[name];
-    if (when === undefined) return true;
+    const own = this.#ownOf(name);
+    if (when === undefined && own === undefined) return true;
     const { primary, ctx } = this.#run;
-    const answer = await when({
+    const { dependent } = this.#node;
+    const context = {
       primary,
       ctx,
-      resource: resource ?? await this.#node.dependent.read(primary, ctx),
-    });
+      resource: resource ?? await dependent.read(primary, ctx),
+    };
     const asked = { node: this.#node.name, condition: name };
-    const verdict = asVerdict(answer, asked);
-    this.#verdicts[name] = verdict;
-    return verdict.met;
+    let verdict: Verdict | undefined;
+    if (own !== undefined) {
+      verdict = asVerdict(await own.call(dependent, context), asked);
+    }
+    if (when !== undefined && verdict?.met !== false) {
+      verdict = asVerdict(await when(context), asked);
+    }
+    this.#verdicts[name] = verdict!;
+    return verdict!.met;
   }
 
   /** Whether a condition may keep the node from being reconciled. */
@@ -293,8 +312,9 @@ export async function cleanUpGraph<P extends KubernetesObject>(
   run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
   const awaited = new Set<string>();
-  for (const { name, dependsOn, when } of nodes) {
-    if (when.deletedWhen || dependsOn.some((other) => awaited.has(other))) {
+  for (const { name, dependsOn, when, dependent } of nodes) {
+    const isAwaited = when.deletedWhen ?? dependent.deletedWhen;
+    if (isAwaited || dependsOn.some((other) => awaited.has(other))) {
       awaited.add(name);
     }
   }

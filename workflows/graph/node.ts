@@ -1,11 +1,10 @@
-import type { Duration } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { OptionRules } from "../../core/api/options.ts";
 import type { ResolvedKind } from "../../core/api/kind.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import type { Dependent } from "../dependents/dependent.ts";
+import type { Dependent, Verdict } from "../dependents/dependent.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 import { WAITING_RULES } from "../kstatus/status_rules.ts";
 
@@ -135,21 +134,6 @@ export interface NodeResult<S = unknown> {
 export type NodeContext<P extends KubernetesObject, S> = Parameters<
   NonNullable<NodeOptions<P, S>["reconcileWhen"]>
 >[0];
-
-/** Result of a node condition; the result of the workflow includes it. */
-export interface Verdict {
-  /** Whether the condition is met. */
-  readonly met: boolean;
-  /** Human-readable reason, for the condition of the whole workflow. */
-  readonly message?: string | undefined;
-  /** Additional data for programs. */
-  readonly detail?: unknown;
-  /**
-   * Delay after which the condition is evaluated again, for state whose changes
-   * cause no event. By default it is evaluated at the next event.
-   */
-  readonly recheckAfter?: Duration | undefined;
-}
 
 /**
  * Condition for `readyWhen`: the resource is Current by {@linkcode statusOf}. A

@@ -23,10 +23,11 @@ import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts"
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
+  setOf,
   SOURCE_PARTS,
   wouldDelete,
 } from "../dependents/kubernetes_dependent.ts";
-import type { Dependent } from "../dependents/dependent.ts";
+import type { Dependent, Verdict } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";
 import {
   cleanUpGraph,
@@ -40,7 +41,6 @@ import {
   NODE_RULES,
   type NodeOptions,
   type NodeResult,
-  type Verdict,
   type WorkflowNode,
 } from "./node.ts";
 import { WorkflowResult } from "./workflow_result.ts";
@@ -99,6 +99,8 @@ const DEPENDENT_PARTS: OptionRules<Dependent<never>> = {
   read: "function",
   reconcile: "function?",
   delete: "function?",
+  readyWhen: "function?",
+  deletedWhen: "function?",
 };
 
 /**
@@ -209,7 +211,8 @@ export class Workflow<
   get needsFinalizer(): boolean {
     return this.nodes.some(({ dependent, when }) =>
       dependent.delete !== undefined &&
-      (!dependent.garbageCollected || when.deletedWhen !== undefined)
+      (!dependent.garbageCollected ||
+        (when.deletedWhen ?? dependent.deletedWhen) !== undefined)
     );
   }
 
@@ -321,8 +324,19 @@ function checked<P extends KubernetesObject>(
   return node;
 }
 
-/** Checks that no bulk dependent takes the objects of another node for its own. */
+/** Checks that no dependent takes the objects of another node for its own. */
 function checkBulks(nodes: readonly WorkflowNode<never>[]): void {
+  const sets = new Map<string, string>();
+  for (const { name, dependent } of nodes) {
+    const set = setOf(dependent);
+    if (set === undefined) continue;
+    const other = sets.get(set);
+    sets.set(set, name);
+    if (other === undefined) continue;
+    throw new GraphError(
+      `Cannot define a workflow: the sets of "${other}" and "${name}" would delete each other's objects: give each a name of its own, by the option "name" of objectsDependent(): received "${set}" twice`,
+    );
+  }
   for (const bulk of nodes) {
     const other = nodes.find((node) =>
       wouldDelete(bulk.dependent, node.dependent)

@@ -119,7 +119,7 @@ export const PRIMARY_NAME_ANNOTATION = "coracle.dev/primary-name";
 /** Default annotation with the namespace of a primary in another namespace. */
 export const PRIMARY_NAMESPACE_ANNOTATION = "coracle.dev/primary-namespace";
 /** Annotation with the kind and group of the primary of an owned object. */
-const PRIMARY_KIND_ANNOTATION = "coracle.dev/primary-kind";
+export const PRIMARY_KIND_ANNOTATION = "coracle.dev/primary-kind";
 
 /**
  * Creates a mapper by an annotation with the name of the primary, for

@@ -205,7 +205,15 @@ test("admission() says where each rule is enforced, and why there", () => {
       name: z.string().meta({
         "x-kubernetes-validations": [rule("self.size() < 9")],
       }),
-    }),
+      tags: z.array(z.string().refine((tag) => tag !== "latest")).nullable()
+        .optional(),
+    }).refine(({ min, max = 9 }) => min <= max),
+    versions: [{
+      name: "v1beta1",
+      spec: z.object({ size: z.string().trim() }),
+      up: () => ({ spec: { min: 1, name: "a" } }),
+      down: () => ({ spec: { size: "1" } }),
+    }],
     rules: [immutable(".spec.name")],
   });
   const operator = operatorOn();
@@ -220,13 +228,18 @@ test("admission() says where each rule is enforced, and why there", () => {
     `${place} ${rule}`
   );
   assert.deepEqual(found, [
-    "CEL rule the object: self.?spec.?name == oldSelf.?spec.?name",
+    "CEL rule the object: (has(self.spec) && has(self.spec.name)) == (has(oldSelf.spec) && has(oldSelf.sp…",
     "schema spec: required",
     "schema spec.name: required",
     "schema spec.min: minimum 1",
     "schema spec.min: default 1",
     "schema spec.max: maximum 9",
     "CEL rule spec.name: self.size() < 9",
+    "nowhere spec: a check in code, such as refine()",
+    "nowhere spec.tags[]: a check in code, such as refine()",
+    "schema spec: required",
+    "schema spec.size: required",
+    "nowhere spec.size: a check in code, such as refine()",
     "webhook validate()",
     "policy ValidatingAdmissionPolicy users.policy.test",
   ]);

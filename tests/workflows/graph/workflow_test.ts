@@ -10,6 +10,7 @@ import {
   kubernetesDependent,
   readOnlyDependent,
 } from "../../../workflows/dependents/kubernetes_dependent.ts";
+import { objectsDependent } from "../../../workflows/apply/objects_dependent.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 
@@ -65,6 +66,40 @@ test("Workflow reconciles a node when all that it depends on is ready [OrderedMa
   assert.equal(result.done, true);
   assert.equal(result.node("c").resource, "c resource");
   assert.equal(result.node("c").operation, "updated");
+});
+
+test("Conditions of a dependent hold besides those of its node", async () => {
+  const world = new World();
+  const own = { ready: false, gone: false };
+  const flow = (met: boolean) =>
+    new Workflow<KubernetesObject>(collect).add("a", {
+      ...world.dependent("a"),
+      readyWhen: () => ({ met: own.ready, message: "not installed" }),
+      deletedWhen: () => own.gone,
+    }, { readyWhen: () => met, deletedWhen: () => met });
+  assert.equal(flow(true).needsFinalizer, true);
+  const told = async (met: boolean) => {
+    const { nodes } = await flow(met).reconcile(primary, ctx);
+    const { state: deleted } = (await flow(met).cleanup(primary, ctx)).node(
+      "a",
+    );
+    return [nodes.get("a")?.state, deleted];
+  };
+  assert.deepEqual(await told(true), ["notReady", "deleting"]);
+  const { verdicts } = (await flow(true).reconcile(primary, ctx)).node("a");
+  assert.equal(verdicts.readyWhen?.message, "not installed");
+  Object.assign(own, { ready: true, gone: true });
+  assert.deepEqual(await told(false), ["notReady", "deleting"]);
+  assert.deepEqual(await told(true), ["reconciled", "deleted"]);
+});
+
+test("Two sets of one name in a workflow are refused", () => {
+  const set = (name?: string) => objectsDependent({ objects: () => [], name });
+  const flow = new Workflow().add("a", set()).add("b", set("other"));
+  assert.throws(
+    () => flow.add("c", set("objects")),
+    /sets of "a" and "c" would delete each other's objects.*received "objects" twice/,
+  );
 });
 
 test("Workflow does not start a node above one that is not ready", async () => {
