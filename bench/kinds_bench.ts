@@ -29,6 +29,8 @@ interface Load {
   readonly objects: number;
   /** Version of HTTP that the server offers. */
   readonly http: 1 | 2;
+  /** Whether one `watchKinds` follows them all, by their metadata. */
+  readonly follows?: boolean;
 }
 
 /** Starts the server of `kinds_server_process.ts`. */
@@ -63,9 +65,9 @@ async function held() {
   return memoryNow();
 }
 
-/** Operator with a controller a kind, whose first runs it awaits. */
+/** Operator whose first runs, or events, it awaits. */
 async function run(load: Load): Promise<readonly Measure[]> {
-  const { kinds, objects } = load;
+  const { kinds, objects, follows = false } = load;
   limitHeapGrowth();
   const server = await startServer(load);
   const client = new Client(await configFromText(server.kubeconfig));
@@ -79,7 +81,8 @@ async function run(load: Load): Promise<readonly Measure[]> {
   const reconcile = () => {
     if (++runs === kinds * objects) all.resolve();
   };
-  for (let index = 0; index < kinds; index++) {
+  if (follows) operator.watchKinds({ groups: [manyKind(0).group] }, reconcile);
+  for (let index = 0; index < kinds && !follows; index++) {
     operator.register(untyped(manyKind(index)), { reconcile });
   }
   await operator.start();
@@ -106,12 +109,16 @@ async function run(load: Load): Promise<readonly Measure[]> {
 }
 
 function subject(load: Load): Subject {
-  const { kinds, objects, http } = load;
+  const { kinds, objects, http, follows = false } = load;
   const version = http === 1 ? "1.1" : "2";
   return {
-    name: `${kinds} kinds of ${objects}, HTTP/${version}`,
+    name: `${kinds} kinds of ${objects}, HTTP/${version}${
+      follows ? ", watchKinds" : ""
+    }`,
     run: () => run(load),
-    settings: "limitHeapGrowth(), a controller a kind, objects of 1 KB",
+    settings: `limitHeapGrowth(), ${
+      follows ? "watchKinds with a handler" : "a controller a kind"
+    }, objects of 1 KB`,
   };
 }
 
@@ -125,6 +132,7 @@ export const bench: Bench = {
       subject({ kinds: 300, objects: 20, http: 2 }),
       subject({ kinds: 1_000, objects: 0, http: 2 }),
       subject({ kinds: 1_000, objects: 100, http: 2 }),
+      subject({ kinds: 1_000, objects: 100, http: 2, follows: true }),
     ]
     : [],
 };

@@ -11,7 +11,7 @@ import { startEmbedded } from "./support/api_cluster.ts";
 import { digits } from "./support/digits.ts";
 import { createObjects } from "./support/change_load.ts";
 import { GREETINGS } from "./support/load_target.ts";
-import { RECONCILERS } from "./support/reconcilers.ts";
+import { RECONCILERS, RECORDED } from "./support/reconcilers.ts";
 import { commandLine } from "../tests/support/command_line.ts";
 
 const { positionals: [name = "coracle"], integer } = commandLine(
@@ -24,9 +24,10 @@ const { positionals: [name = "coracle"], integer } = commandLine(
 );
 const storms = integer("storms", 1);
 const objects = integer("objects", 1);
-const reconciler = RECONCILERS.find((reconciler) => reconciler.name === name);
+const reconcilers = [...RECONCILERS, RECORDED];
+const reconciler = reconcilers.find((reconciler) => reconciler.name === name);
 if (reconciler === undefined) {
-  const names = RECONCILERS.map(({ name }) => name).join("; ");
+  const names = reconcilers.map(({ name }) => name).join("; ");
   throw new RangeError(
     `Cannot measure an operator: there are ${names}: received ${name}`,
   );

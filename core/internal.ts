@@ -59,6 +59,7 @@ export {
   type ParsedShardSelector,
   parseShardSelector,
 } from "./api/shard_selector.ts";
+export { compareVersions } from "./api/version_order.ts";
 export { clientSettings } from "./client/client_options.ts";
 export { openConnection } from "./client/connection.ts";
 export { host, type OperatorHooks, replaceHost } from "./client/host.ts";
@@ -76,6 +77,47 @@ export { conversionHandler } from "./conversion/conversion_review.ts";
 export { convertObject, KEPT_ANNOTATION } from "./conversion/convert_object.ts";
 export { failureOf } from "./conversion/unconverted.ts";
 export { migrateStorage } from "./conversion/migrate_storage.ts";
+export type { Controller, ReplayedParts } from "./controller/controller.ts";
+export {
+  decodeEntry,
+  DISCOVERY,
+  GAP,
+  isDiscovery,
+  NO_BODY,
+  NOT_KEPT,
+  OBJECT,
+  type PartIdentity,
+  type RecordedError,
+  recordedErrorText,
+  type RecordedRead,
+  type RecordedStep,
+  RECORDING,
+  RUN,
+  type RunRecord,
+} from "./controller/record/recording_format.ts";
+export { liveName, needlessName } from "./controller/record/decisions.ts";
+export {
+  HIDDEN,
+  isSecretPath,
+  isSecrets,
+  secretDigests,
+  SecretTexts,
+} from "./controller/record/secrets.ts";
+export {
+  type AbortCause,
+  Run,
+  type RunResult,
+  wasCutShort,
+} from "./controller/run/run.ts";
+export { textHash } from "./controller/run/apply_memory.ts";
+export { causeText } from "./controller/cause.ts";
+export {
+  findFrames,
+  readHead,
+  readRecords,
+  recordsOf,
+  SnapshotRefusal,
+} from "./cache/snapshot/snapshot_format.ts";
 export { loadModule, modulesLoaded, nextTurn, sleep } from "./clock.ts";
 export {
   CRD_KIND,

@@ -52,6 +52,14 @@ export type {
   WebhookRoutes,
 } from "./client/webhook_host.ts";
 export * from "./controller/context.ts";
+export type { KindSelector } from "./controller/kinds/kind_selector.ts";
+export type {
+  FollowedKind,
+  KindsHandle,
+  KindsHandler,
+  KindsOptions,
+} from "./controller/kinds/kinds_options.ts";
+export type { SyncProgress } from "./cache/informer/shared_informer.ts";
 export type { ControllerHealth } from "./controller/controller.ts";
 export type { ObjectHistory } from "./controller/object_history.ts";
 export type { JobRun } from "./controller/job/job_controller.ts";
@@ -90,6 +98,7 @@ export {
   type LoadOperatorConfigOptions,
 } from "./operator/operator_config.ts";
 export type { SnapshotOptions } from "./cache/snapshot/snapshot_options.ts";
+export type { RecordOptions } from "./controller/record/record_options.ts";
 export type {
   OperatorCacheOptions,
   OperatorConfig,

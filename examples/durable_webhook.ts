@@ -6,7 +6,6 @@
  * @module
  */
 import {
-  type Client,
   type DefinedKind,
   defineKind,
   type KubernetesObject,
@@ -34,20 +33,15 @@ export const Shop: DefinedKind<Shop> = defineKind({
   status: z.object({ calledAt: z.string() }).partial(),
 });
 
-/**
- * Webhook that writes each call down.
- *
- * @param client Client of its own: that of a run writes on the leader only.
- */
+/** Webhook that writes each call down. */
 export function calls(
-  client: Client,
   options: Pick<WebhookOptions, "check" | "host" | "port">,
 ): ReturnType<typeof webhookSource<Shop>> {
   return webhookSource<Shop>({
     ...options,
     name: "calls",
     path: "/called",
-    async primaries(request) {
+    async primaries(request, _known, client) {
       const { namespace, name } = z.object({
         namespace: z.string(),
         name: z.string(),

@@ -12,7 +12,7 @@ test("A call that a standby takes reaches the leader, and the next one after it"
   const key = { namespace, name: "bakery" };
   const check = { bearer: { token: ["new", "old"] } };
   const replica = async (identity: string) => {
-    const source = calls(client, { check });
+    const source = calls({ check });
     const operator = shops(source, {
       client,
       clock,

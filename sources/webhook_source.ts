@@ -7,6 +7,7 @@ import type {
 } from "node:http";
 import { ApiError } from "../core/api/api_error.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
+import type { Client } from "../core/client/client.ts";
 import { type ObjectKey, parseKey } from "../core/api/object_key.ts";
 import {
   checkOptions,
@@ -78,7 +79,8 @@ export interface WebhookOptions<
     | "none";
   /**
    * Maps a request to primaries, as keys or `namespace/name`; unknown primaries
-   * are ignored. `known` looks up the known primaries. If the function throws,
+   * are ignored. `known` looks up the known primaries, and `client` is one whose
+   * writes need no lease, since each replica is called. If the function throws,
    * the sender gets status 503 if the API server or another system was away, so
    * that it tries again, and otherwise 400.
    */
@@ -102,6 +104,7 @@ export interface WebhookOptions<
       json(): unknown;
     },
     known: PrimaryCache<P>,
+    client: Client,
   ) =>
     | Iterable<ObjectKey | string>
     | Promise<Iterable<ObjectKey | string>>;
@@ -211,6 +214,8 @@ export function webhookSource<P extends KubernetesObject>(
 }
 
 class Webhook<P extends KubernetesObject> extends BaseSource<P> {
+  /** Address that is called from outside, for the manifests. */
+  readonly listens: { readonly port: number; readonly host: string };
   readonly #options: WebhookOptions<P>;
   readonly #bodyLimit: number;
   readonly #accepts: Verification;
@@ -223,6 +228,8 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     checkWebhook(options);
     super(options.name);
     this.#options = options;
+    const { port = 0, host = "127.0.0.1" } = options;
+    this.listens = { port, host };
     this.#bodyLimit = options.bodyLimit ?? 1 << 20;
     this.#accepts = verificationOf(options.check);
   }
@@ -232,7 +239,7 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
   }
 
   override async start(context: SourceContext<P>): Promise<void> {
-    const { port = 0, host = "127.0.0.1" } = this.#options;
+    const { port, host } = this.listens;
     const run = this.run = new SourceRun(context, "not listening yet");
     const server = nodeHttp().createServer(
       serverLimits(REQUEST_TIMEOUT_MS),
@@ -314,13 +321,17 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     try {
       const body = await readBody(request, hold);
       if (!verifier.isAuthentic()) throw unauthorized();
-      const found = await primaries({
-        path: url.pathname,
-        query: url.searchParams,
-        headers: request.headers,
-        body,
-        json: () => parse(body),
-      }, run.context.primaries);
+      const found = await primaries(
+        {
+          path: url.pathname,
+          query: url.searchParams,
+          headers: request.headers,
+          body,
+          json: () => parse(body),
+        },
+        run.context.primaries,
+        run.context.unfenced,
+      );
       const keys = keyTexts(found);
       keys.forEach(parseKey); // Before one of them is triggered.
       return keys;

@@ -230,8 +230,7 @@ const STEPS: readonly Step[] = [
   {
     ...tests("deno", () => files(SHIPPED)),
     name: "examples",
-    command: ["deno", "test", "-A", "--doc", "--no-check", "--parallel"],
-    entry: undefined,
+    entry: "./tests/support/doc_examples.ts",
     workers: 1,
     batch: Infinity,
     silence: undefined,
@@ -352,7 +351,7 @@ const NEEDS_OWN_PROCESS = new RegExp(
     /process\.(?:emit|memoryUsage)|delete process\.env|Object\.assign\(process\.env/,
     /globalThis(?:\.\w+|\[[^\]]+\]) = |mock\.|FinalizationRegistry|registerHooks/,
     /failFirstImports|setFlagsFromString|global(?:This)?\.gc\b/,
-    /getActiveResourcesInfo|support\/growth/,
+    /getActiveResourcesInfo|support\/(?:growth|command_run)/,
   ].map(({ source }) => source).join("|"),
 );
 
@@ -362,7 +361,7 @@ function batchesOf(
   files: readonly string[],
 ): (readonly string[])[] {
   const isAlone = (file: string) =>
-    (report === "node" || entry !== undefined) &&
+    (report === "node" || entry !== undefined) && file.endsWith("_test.ts") &&
     (file.startsWith("tests/check/") ||
       NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
   if (PROFILE) return files.map((file) => [file]);
@@ -416,8 +415,9 @@ async function runStep(
       planes.push(plane);
       print(`${step.name.padEnd(10)} against ${plane.origin}`);
     }
-    const environments = planes.map(({ kubeconfig }) => ({
+    const environments = planes.map(({ kubeconfig, callers = "" }) => ({
       CORACLE_TEST_CLUSTER: "kubeconfig",
+      CORACLE_TEST_CALLERS: callers,
       KUBECONFIG: kubeconfig,
     }));
     return await runFiles(step, only, take, environments);

@@ -1,4 +1,7 @@
 import { Buffer } from "node:buffer";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pid } from "node:process";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import type { HttpResponse } from "../../core/client/transport/transport.ts";
@@ -8,6 +11,7 @@ import { asBuffer } from "../../core/json/byte_range.ts";
 import { LineSplitter } from "../../core/json/line_splitter.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
+import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import { CONCURRENCY, Greeting, greetingText } from "./greeting.ts";
 import { GREETINGS } from "./load_target.ts";
 import { WebApp, webAppWorkflow } from "./web_app.ts";
@@ -21,7 +25,9 @@ type Start = (kubeconfig: string, objects: number) => Promise<WriteAll | void>;
 
 /** Operators in TypeScript. */
 export const OPERATORS: Readonly<Record<string, Start>> = {
-  coracle,
+  coracle: (kubeconfig) => coracle(kubeconfig),
+  "coracle-recorded": (kubeconfig) =>
+    coracle(kubeconfig, { path: join(tmpdir(), `coracle-${pid}`, "runs") }),
   "coracle-cleanup": coracleCleanup,
   "coracle-workflow": coracleWorkflow,
   "client-node": clientNode,
@@ -29,9 +35,12 @@ export const OPERATORS: Readonly<Record<string, Start>> = {
   "watch-patch": watchPatch,
 };
 
-async function coracle(kubeconfig: string): Promise<void> {
+async function coracle(
+  kubeconfig: string,
+  record?: OperatorOptions["record"],
+): Promise<void> {
   const client = new Client(await loadConfig({ kubeconfig }));
-  const operator = new Operator({ client, logger: silentLogger });
+  const operator = new Operator({ client, logger: silentLogger, record });
   operator.register(Greeting, {
     reconcile: ({ spec }) => patchStatus({ text: greetingText(spec) }),
   }, { concurrency: CONCURRENCY });

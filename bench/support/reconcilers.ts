@@ -126,6 +126,12 @@ function built(
 const CORACLE =
   "patchStatus (merge patch); HTTP/1.1, undici; bundled by esbuild, flags and environment of its Deployment and Dockerfile";
 
+/** Operator of Greetings whose runs are recorded. */
+export const RECORDED: Reconciler = {
+  name: "coracle, recorded",
+  measure: script("coracle-recorded"),
+};
+
 /** Operators of Greetings and baselines: the subjects of `reconcile`. */
 export const RECONCILERS: readonly Reconciler[] = [
   { name: "coracle", measure: script("coracle"), settings: CORACLE },

@@ -40,6 +40,8 @@ const SCHEMA_WHY =
 const DEFAULT_WHY = "it is constant, and the API server fills it in itself";
 const RULE_WHY =
   "it compares values, which a schema cannot; the API server evaluates it";
+const CODE_WHY =
+  "it is code of the schema, which no server runs: write a CEL rule, or admit the kind with validate()";
 const TRANSITION_WHY =
   "it compares with the stored object, which a schema cannot; the API server evaluates it";
 
@@ -53,6 +55,10 @@ export function definitionRules(kind: DefinedKind): readonly AdmissionRule[] {
       "",
       (rule) => rules.push({ kind: text, ...rule }),
     );
+    for (const path of kind.checkedInCode?.[name] ?? []) {
+      const rule = `${path}: a check in code, such as refine()`;
+      rules.push({ kind: text, rule, place: "nowhere", why: CODE_WHY });
+    }
     return rules;
   });
 }

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import process from "node:process";
 import type { TLSSocket } from "node:tls";
 import { WebhookRefusal, type WebhookRoutes } from "../client/webhook_host.ts";
-import { type Clock, deadline } from "../clock.ts";
+import { type Clock, deadline, sleep } from "../clock.ts";
+import { CONVERT_PATH } from "../conversion/register_conversion.ts";
 import { shortText } from "../error_text.ts";
 import type { Logger } from "../logger.ts";
 import { readBody, replyText } from "../node_http.ts";
@@ -19,7 +20,8 @@ export interface WebhookListenerOptions {
   readonly concurrency: number;
   /**
    * Names of the callers in their client certificates; "all" for any with a
-   * certificate, undefined for any caller.
+   * certificate, undefined for any caller. Conversions are open to any: API servers
+   * present no certificate with them.
    */
   readonly callers?: "all" | readonly string[] | undefined;
   readonly clock: Clock;
@@ -42,6 +44,14 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const ROUTE_SHARE = 0.8;
 /** Part of the time of a call after which its signal aborts. */
 const CALL_SHARE = 0.9;
+/** Time until no Service leads to a replica that is not ready, in milliseconds. */
+const LEAVING_MS = 3_000;
+/** Time without a request after which a listener has been left, in milliseconds. */
+const QUIET_MS = 1_000;
+/** Time that requests have to end when the listener stops, in milliseconds. */
+const STOP_MS = 2_000;
+/** Time in which the last answer reaches its caller, in milliseconds. */
+const FLUSH_MS = 50;
 /** Maximum length of the text of a failure, in characters. */
 const MAX_TEXT = 2_000;
 
@@ -64,6 +74,13 @@ export class WebhookListener {
   #held = 0;
   /** Number of requests that are handled. */
   #handled = 0;
+  /** Whether callers are sent to other replicas with each answer. */
+  #isLeaving = false;
+  /** Time at which the last request came. */
+  #lastRequest = -Infinity;
+  /** Responses of handled requests that are not sent. */
+  readonly #unanswered: Set<ServerResponse> = new Set();
+  #whenIdle: (() => void) | undefined;
 
   constructor(routes: WebhookRoutes, options: WebhookListenerOptions) {
     const { port, host, callers } = options;
@@ -104,9 +121,51 @@ export class WebhookListener {
     await this.#server.use(pair);
   }
 
-  /** Stops listening and breaks all connections. */
+  /**
+   * Sends callers to other replicas, before the listener stops: requests are answered
+   * as before, until a Service no longer leads here, and their connections are closed
+   * with the answer.
+   *
+   * @param limit Maximum time, in milliseconds.
+   * @param signal Signal that ends it early.
+   */
+  async leave(limit: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    this.#isLeaving = true;
+    const start = clock.now();
+    const pause = (ms: number) =>
+      sleep(Math.max(Math.min(ms, start + limit - clock.now()), 0), {
+        clock,
+        signal,
+      }).catch(() => {});
+    await pause(LEAVING_MS);
+    while (!signal.aborted && clock.now() < start + limit) {
+      const quiet = clock.now() - this.#lastRequest;
+      if (quiet >= QUIET_MS) return;
+      await pause(QUIET_MS - quiet);
+    }
+  }
+
+  /** Waits a little for requests in progress, and breaks all connections. */
   async stop(): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#unanswered.size > 0) {
+      const idle = new Promise<void>((resolve) => this.#whenIdle = resolve);
+      await deadline(idle, STOP_MS, { clock }).catch(() => {});
+      // What is sent may be on its way through the server in front.
+      await sleep(FLUSH_MS, { clock });
+    }
     await this.#server.stop();
+    this.#isLeaving = false;
+  }
+
+  #followAnswer(response: ServerResponse): void {
+    this.#unanswered.add(response);
+    const end = () => {
+      this.#unanswered.delete(response);
+      if (this.#unanswered.size === 0) this.#whenIdle?.();
+    };
+    response.on("finish", end).on("close", end);
   }
 
   async #serve(
@@ -114,6 +173,7 @@ export class WebhookListener {
     response: ServerResponse,
   ): Promise<void> {
     const { log } = this.#options;
+    if (this.#isLeaving) response.setHeader("connection", "close");
     try {
       const answer = await this.#answer(request, response);
       if (response.destroyed) return;
@@ -142,11 +202,12 @@ export class WebhookListener {
     response: ServerResponse,
   ): Promise<object> {
     const { method, headers } = request;
-    const { callers } = this.#options;
+    const { callers, clock } = this.#options;
     const target = URL.parse(request.url ?? "/", "https://localhost");
     const path = target?.pathname ?? "";
     if (path === LISTENER_PATH && method === "GET") return { listens: true };
-    if (callers !== undefined) {
+    this.#lastRequest = clock.now();
+    if (callers !== undefined && path !== CONVERT_PATH) {
       checkCaller(request.socket as TLSSocket, callers);
     }
     const route = this.#routes.get(path);
@@ -169,7 +230,7 @@ export class WebhookListener {
       );
     }
     const time = timeOf(target.searchParams.get("timeout"));
-    const { bodyLimit, clock, concurrency } = this.#options;
+    const { bodyLimit, concurrency } = this.#options;
     if (Number(headers["content-length"] ?? 0) > bodyLimit) {
       throw tooLarge(bodyLimit);
     }
@@ -199,6 +260,7 @@ export class WebhookListener {
       });
       if (this.#handled >= concurrency) throw tooMuch();
       this.#handled++;
+      this.#followAnswer(response);
       try {
         const limit = time * CALL_SHARE;
         return await deadline(

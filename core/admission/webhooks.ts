@@ -5,6 +5,7 @@ import { builtIn, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
+import { host } from "../client/host.ts";
 import { openHttpTransport } from "../client/transport/open_transport.ts";
 import {
   parseReview,
@@ -32,6 +33,7 @@ import {
   filesIn,
   SECRET,
   SecretCertificates,
+  type SecretCertificatesDeps,
   type ServedCertificates,
 } from "./served_certificates.ts";
 import {
@@ -110,11 +112,15 @@ interface Endpoint {
   readonly namespace: string | undefined;
   /** Name of the configurations. */
   readonly name: string;
+  /** Namespace and name of the Secret with its own certificates, if it has some. */
+  readonly secret?: SecretCertificatesDeps["key"] | undefined;
   /** Begins to answer. */
   open(): Promise<void>;
   /** Renews what it needs; resolves when API servers reach it. */
   check(): Promise<void>;
   clientConfig(path: string): WebhookClientConfig;
+  /** Sends API servers to other replicas, where there may be some. */
+  leave?(limit: number, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -263,7 +269,7 @@ export class Webhooks {
     this.#timer?.cancel();
     this.#isRegistered = false;
     const { client } = this.#deps;
-    const { name, namespace, isTemporary } = this.#endpoint;
+    const { name, secret, isTemporary } = this.#endpoint;
     for (const handler of HANDLERS) {
       await ifFound(client.delete(CONFIGURATIONS[handler], { name }));
     }
@@ -271,9 +277,19 @@ export class Webhooks {
       if (policy !== undefined) await deletePolicy(policy, client);
     }
     this.#inForce.clear();
-    if (namespace !== undefined && !isTemporary) {
-      await ifFound(client.delete(SECRET, { namespace, name }));
+    if (secret !== undefined && !isTemporary) {
+      await ifFound(client.delete(SECRET, secret));
     }
+  }
+
+  /**
+   * Goes on to answer until API servers have moved to other replicas.
+   *
+   * @param limit Maximum time, in milliseconds.
+   * @param hurry Signal that ends it early.
+   */
+  async leave(limit: number, hurry: AbortSignal): Promise<void> {
+    if (this.#isOpen) await this.#endpoint.leave?.(limit, hurry);
   }
 
   /** Stops serving; the registration stays, since other replicas serve. */
@@ -504,7 +520,7 @@ function unserved(name: string, isTemporary: boolean): Endpoint {
 
 /** Endpoint of a host in the same process. */
 function hosted(
-  host: WebhookHost,
+  place: WebhookHost,
   routes: ReadonlyMap<string, WebhookRoute>,
   name: string,
 ): Endpoint {
@@ -516,7 +532,7 @@ function hosted(
     isTemporary: true,
     namespace: undefined,
     name,
-    open: async () => void (served = await host.serve(routes)),
+    open: async () => void (served = await place.serve(routes)),
     check: () => Promise.resolve(),
     clientConfig: (path) => served?.clientConfig(path) ?? {},
     close: () => Promise.resolve(served?.close()),
@@ -534,6 +550,7 @@ interface ListenerDeps extends WebhooksDeps {
 /** Endpoint of a listener of this process, with certificates. */
 class ListenerEndpoint implements Endpoint {
   readonly name: string;
+  readonly secret: SecretCertificatesDeps["key"] | undefined;
   readonly namespace: string | undefined;
   readonly isTemporary: boolean;
   readonly renews = true;
@@ -574,10 +591,12 @@ class ListenerEndpoint implements Endpoint {
       metrics: deps.metrics,
     });
     this.#callers = callers && new AuthorityFile(callers.caFile, deps.log);
+    const key = { namespace: namespace ?? "", name: this.name };
+    this.secret = certificates === "self" ? key : undefined;
     this.#source = certificates === "self"
       ? new SecretCertificates({
         ...deps,
-        key: { namespace: namespace ?? "", name: this.name },
+        key,
         hosts: [this.#host],
         times: ROTATION_TIMES,
       })
@@ -603,8 +622,8 @@ class ListenerEndpoint implements Endpoint {
     await this.#listener.start(await this.#identity(served));
     this.#deps.log.info("Webhooks listen", { port: this.port });
     // The certificate is for the name by which it will be called.
-    const { host } = this.#settings;
-    const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+    const { host: own } = this.#settings;
+    const address = own === "0.0.0.0" || own === "::" ? "127.0.0.1" : own;
     if (isIP(this.#host) !== 0 && this.#host !== address) return;
     await this.#answers(
       `https://${isIP(address) === 6 ? `[${address}]` : address}:${this.port}`,
@@ -617,6 +636,7 @@ class ListenerEndpoint implements Endpoint {
     const { service } = this.#settings;
     await this.#answers(
       service ? `https://${this.#host}:${service.port ?? 443}` : this.#url,
+      service && host().addressOf?.(this.#host),
     );
   }
 
@@ -647,6 +667,12 @@ class ListenerEndpoint implements Endpoint {
     };
   }
 
+  async leave(limit: number, signal: AbortSignal): Promise<void> {
+    // Only a Service leads to others, and a tool runs the operator alone.
+    if (this.namespace === undefined || this.isTemporary) return;
+    await this.#listener.leave(limit, signal);
+  }
+
   async close(): Promise<void> {
     await this.#listener.stop();
   }
@@ -655,11 +681,14 @@ class ListenerEndpoint implements Endpoint {
    * Resolves when the listener answers under a URL, with a certificate that the
    * bundle trusts.
    *
+   * @param address Address of the host of the URL; undefined to ask DNS.
    * @throws {Error} If it does not.
    */
-  async #answers(server: string): Promise<void> {
+  async #answers(server: string, address?: string): Promise<void> {
     const transport = await openHttpTransport({
-      server,
+      server: address === undefined
+        ? server
+        : server.replace(this.#host, address),
       // TLS has no names that are addresses.
       serverName: isIP(this.#host) === 0 ? this.#host : undefined,
       certificateAuthority: this.#served?.bundle,

@@ -6,9 +6,10 @@ export interface AdmissionRule {
   readonly rule: string;
   /**
    * Where it is enforced: by the schema of the definition, by a CEL rule of the
-   * definition, by a policy in the API server, or by a webhook of the operator.
+   * definition, by a policy in the API server, by a webhook of the operator, or
+   * nowhere.
    */
-  readonly place: "schema" | "CEL rule" | "policy" | "webhook";
+  readonly place: "schema" | "CEL rule" | "policy" | "webhook" | "nowhere";
   /** Why it is enforced there, and what follows from it. */
   readonly why: string;
 }

@@ -20,10 +20,35 @@ export interface OperatorHandle {
     readonly stateKind?:
       | { readonly kind: Kind; readonly namespace?: string | undefined }
       | undefined;
+    /** Selection of the kinds that the controller follows beside its own. */
+    readonly watchedSelection?:
+      | {
+        readonly selector: { readonly groups?: readonly string[] | undefined };
+        /** Whether a reconciler writes their objects. */
+        readonly isReconciled: boolean;
+        /** Namespaces of the objects; undefined for those of the operator. */
+        readonly namespaces:
+          | "all"
+          | "current"
+          | readonly string[]
+          | undefined;
+      }
+      | undefined;
     /** Kinds of the secondary resources, from the event sources. */
     readonly secondaryKinds: readonly Kind[];
     /** Kinds that the controller only watches. */
     readonly readOnlyKinds: readonly Kind[];
+    /** Where its event sources are called from outside. */
+    readonly listens?:
+      | readonly {
+        /** Name of the source. */
+        readonly name: string;
+        /** Port; 0 for any free one. */
+        readonly port: number;
+        /** Address to listen on. */
+        readonly host: string;
+      }[]
+      | undefined;
     /** Options of the controller that tools need. */
     readonly settings: {
       /** Whether the CustomResourceDefinition is applied at start. */
@@ -44,6 +69,13 @@ export interface OperatorHandle {
   readonly settings: {
     /** Watched namespaces. */
     readonly namespaces: "all" | "current" | readonly string[];
+    /** Options of the caches. */
+    readonly cache?:
+      | {
+        /** Snapshots of the caches; undefined if none are written. */
+        readonly snapshot?: object | undefined;
+      }
+      | undefined;
     /** Lease of the leader election; by default in the namespace of the operator. */
     readonly leaderElection?: {
       readonly name: string;
@@ -183,6 +215,11 @@ export interface Host {
    * undefined for that.
    */
   readonly webhooks?: WebhookHost | HostedListener | undefined;
+  /**
+   * Returns the address of a Service by its name in DNS, where no cluster answers;
+   * undefined to ask DNS.
+   */
+  readonly addressOf?: ((name: string) => string | undefined) | undefined;
   /** Hooks of the tool that has loaded the operators; undefined in production. */
   readonly operators?: OperatorHooks | undefined;
 }

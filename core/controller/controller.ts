@@ -52,11 +52,13 @@ import {
 } from "./namespaces.ts";
 import { Ownership } from "./run/owner.ts";
 import { type Primaries, PrimarySource } from "./watch/primary_source.ts";
+import type { WatchedSelection } from "./kinds/kind_selector.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
 import type { RunDeps } from "./run/run_deps.ts";
 import { lazyApplyMemory } from "./run/run_writes.ts";
 import { FirstRuns } from "./run/first_runs.ts";
+import type { RunRecorder } from "./record/run_recorder.ts";
 import type { AbortCause } from "./run/run.ts";
 import type { ObjectHistory } from "./object_history.ts";
 import {
@@ -107,6 +109,15 @@ export interface ControllerHealth {
   readonly oldestFailure: number;
   /** Number of failing objects without retries left. */
   readonly exhausted: number;
+  /** Kinds that `operator.watchKinds` follows; absent for other controllers. */
+  readonly kinds?:
+    | {
+      /** Number of kinds. */
+      readonly followed: number;
+      /** Kinds that could not be read so far, such as for want of a right. */
+      readonly unread: readonly string[];
+    }
+    | undefined;
   /** Health of the informers of the primaries. */
   readonly informers: readonly InformerHealth[];
   /** Health of the event sources by name. */
@@ -116,6 +127,8 @@ export interface ControllerHealth {
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
 export interface ControllerDeps {
   readonly client: Client;
+  /** Client whose writes do not depend on a lease. */
+  readonly unfenced: Client;
   readonly informers: InformerPool;
   /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
@@ -148,11 +161,28 @@ export interface ControllerDeps {
    * since or were waiting.
    */
   readonly skipsRuns: boolean;
+  /** Returns how many objects of a controller have a history of runs, at least. */
+  readonly historyLimit?: (() => number) | undefined;
   /** Whether a tool such as `coracle dev` shows the runs and their writes. */
   readonly isDeveloped: boolean;
   /** Whether each primary runs once, and then the operator ends. */
   readonly isOnce?: boolean | undefined;
+  /** Recorder of the runs; undefined if they are not recorded. */
+  readonly recording?: RunRecorder | undefined;
 }
+
+/** What runs read and write, in a replay of recorded ones. */
+export type ReplayedParts<P extends KubernetesObject> = Pick<
+  RunDeps<P>,
+  | "applied"
+  | "client"
+  | "clock"
+  | "log"
+  | "primaries"
+  | "recorder"
+  | "sources"
+  | "writeObserver"
+>;
 
 /** Reader of objects, from caches or the server. */
 export type CacheReader = Pick<SourceGroup<never>, "read" | "readList">;
@@ -226,6 +256,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return true;
   }
 
+  /** Selection of the kinds that the controller follows; undefined if it has one. */
+  get watchedSelection(): WatchedSelection | undefined {
+    return undefined;
+  }
+
   /** Kind of the object that keeps the state of a job, and its namespace. */
   get stateKind():
     | { readonly kind: Kind; readonly namespace?: string | undefined }
@@ -251,6 +286,17 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     );
   }
 
+  /** Where the event sources are called from outside. */
+  get listens(): readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly host: string;
+  }[] {
+    return this.settings.sources.flatMap(({ name, listens }) =>
+      listens === undefined ? [] : [{ name, ...listens }]
+    );
+  }
+
   /** Kinds watched in the cluster of the operator, the primary kind first. */
   get watchedKinds(): readonly Kind[] {
     const others = this.watching.map(({ kind }) => kind);
@@ -258,7 +304,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /** Event sources that watch the cluster of the operator. */
-  get watching(): readonly Pick<WatchingSource<P>, "kind" | "selection">[] {
+  get watching(): readonly Pick<
+    WatchingSource<P>,
+    "kind" | "selection" | "watchesAll"
+  >[] {
     return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
     ) as WatchingSource<P>[];
@@ -580,9 +629,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     }
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = this.primariesFrom(kind, deps);
-    const managers = new Set([...deps.fieldManagers(), fieldManager]);
+    const { takeOver } = settings;
+    const managers = new Set([
+      ...deps.fieldManagers(),
+      fieldManager,
+      ...takeOver,
+    ]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
+      unfenced: deps.unfenced,
+      takeOver,
       primaryKind: kind,
       primaries: primaries.cache,
       soleKey: isJob ? this.name : undefined,
@@ -590,20 +646,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       fieldManagers: [...managers].sort(),
     });
     const recorder = new EventRecorder({ ...common, instance: deps.instance });
-    const runDeps: RunDeps<P> = {
+    const own = this.#runDeps(kind, {
       ...common,
-      kind,
-      fieldManager,
-      finalizer: settings.finalizer ?? defaultFinalizer(kind),
-      keptFinalizer: finalizer,
-      cacheIsPartial: selection.metadataOnly ||
-        selection.prune.some((path) =>
-          !/^metadata\.managedFields(\[|$)/.test(path)
-        ),
       primaries,
       sources,
       recorder,
-      ownership: new Ownership({ kind, sources, log, ownsNothing: isJob }),
       applied: lazyApplyMemory(),
       writeObserver: new WriteObserver({
         ...common,
@@ -611,23 +658,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         fieldManager,
         keepsChanges: deps.isDeveloped,
       }),
-    };
-    const { shard = deps.shard } = settings;
-    const dispatcher = new Dispatcher<P>({
-      reconciler: this.#reconciler,
-      workflow: settings.workflow,
-      mode: settings,
-      pauseAnnotation: settings.pauseAnnotation,
-      mayRun: deps.mayRun,
-      shard,
-      tracer: deps.tracer,
-      runDeps,
-      writer: new ResultWriter<P>({
-        runDeps,
-        serverSideApply: settings.serverSideApply,
-      }),
     });
-    const history = new RunHistory<P>({ clock });
+    const { shard = deps.shard } = settings;
+    const recording = settings.isTask ? undefined : deps.recording;
+    const runDeps = recording?.observed(own) ?? own;
+    const executor = this.#dispatcher(runDeps, { ...deps, shard });
+    const recorded = recording?.of(own, executor);
+    const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
     const endless = new EndlessRuns<P>({ log });
@@ -636,8 +673,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
     const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
+    // What is needed and no more: there may be a thousand controllers.
+    const { random, mayRun } = deps;
     const processor = new EventProcessor<P>({
-      ...deps,
+      clock,
+      random,
+      mayRun,
       // Tasks would leave no run to the others.
       cap: settings.isTask ? undefined : deps.cap,
       firstRuns,
@@ -646,7 +687,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries: primaries.cache,
       sources,
       shard,
-      dispatcher,
+      dispatcher: recorded?.dispatcher ?? executor,
       wasIdle: deps.skipsRuns && !deps.isOnce && primaries.cache.notePending
         ? (event) =>
           event.snapshot?.wasIdle(controller, event.key) === true &&
@@ -658,6 +699,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         reporter,
         events,
         endless,
+        ...recorded === undefined ? [] : [recorded.observer],
         ...this.observersFor(deps),
       ],
       log,
@@ -677,5 +719,56 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     });
     const { isLeading } = deps;
     return { ...parts, watches, history, overdue, isLeading };
+  }
+
+  /** Executor of recorded runs, which read and write other things. */
+  replaying(
+    kind: ResolvedKind<P>,
+    parts: ReplayedParts<P>,
+  ): Pick<Dispatcher<P>, "dispatch"> {
+    return this.#dispatcher(this.#runDeps(kind, parts), {
+      mayRun: () => true,
+      shard: undefined,
+      tracer: undefined,
+    });
+  }
+
+  #runDeps(kind: ResolvedKind<P>, parts: ReplayedParts<P>): RunDeps<P> {
+    const { settings, name: controller, isJob } = this;
+    const { sources, log } = parts;
+    const { fieldManager, selection, takeOver } = settings;
+    return {
+      ...parts,
+      controller,
+      kind,
+      fieldManager,
+      takeOver,
+      finalizer: settings.finalizer ?? defaultFinalizer(kind),
+      keptFinalizer: finalizerOf(settings, kind),
+      cacheIsPartial: selection.metadataOnly ||
+        selection.prune.some((path) =>
+          !/^metadata\.managedFields(\[|$)/.test(path)
+        ),
+      ownership: new Ownership({ kind, sources, log, ownsNothing: isJob }),
+    };
+  }
+
+  #dispatcher(
+    runDeps: RunDeps<P>,
+    deps: Pick<ControllerDeps, "mayRun" | "shard" | "tracer">,
+  ): Dispatcher<P> {
+    const { settings } = this;
+    return new Dispatcher<P>({
+      ...deps,
+      reconciler: this.#reconciler,
+      workflow: settings.workflow,
+      mode: settings,
+      pauseAnnotation: settings.pauseAnnotation,
+      runDeps,
+      writer: new ResultWriter<P>({
+        runDeps,
+        serverSideApply: settings.serverSideApply,
+      }),
+    });
   }
 }

@@ -112,12 +112,18 @@ export interface ControllerOptions<
   /**
    * Annotations that request a run: an update that sets one of them to a new
    * value triggers a run, even if the generation does not change. The removal of
-   * one triggers none: where it counts, set `generationAware: false`, and decide
-   * by `filters.update`.
+   * one triggers none.
    *
    * @default {[]}
    */
   readonly requestAnnotations?: readonly string[] | undefined;
+  /**
+   * Annotations that say how to reconcile: any change of one triggers a run, also
+   * its removal, even if the generation does not change.
+   *
+   * @default {[]}
+   */
+  readonly watchedAnnotations?: readonly string[] | undefined;
   /**
    * Whether the filters of the framework apply; otherwise only `filters` does.
    *
@@ -218,13 +224,25 @@ export interface ControllerOptions<
    * Whether `reconcile` also runs for primaries that are being deleted or were
    * deleted. The framework then adds no finalizer, and the run for a deletion is
    * missed if the operator is down, or if a member of a shard group loses its
-   * Lease before that run has succeeded.
+   * Lease before that run has succeeded. A workflow only runs until the deletion
+   * of its primary begins.
    *
    * @default {false}
    */
   readonly allEvents?: boolean | undefined;
   /** Field manager of writes. Defaults to the name of the controller. */
   readonly fieldManager?: string | undefined;
+  /**
+   * Field managers whose fields become the controller's, such as the name of the
+   * operator that it replaces: at the first apply of an object, or of a status by
+   * `setStatus`, fields of theirs that the apply leaves out are removed. This is
+   * logged, and shown by `coracle plan`. Those of a primary are kept by the
+   * framework's own writes, such as that of the finalizer. A manager that goes on
+   * writing loses what it writes again.
+   *
+   * @default {[]}
+   */
+  readonly takeOver?: readonly string[] | undefined;
   /**
    * Whether the finalizer is added by server-side apply; otherwise by JSON Patch.
    *
@@ -311,6 +329,11 @@ export const CONTROLLER_OPTIONS: OptionTable<
     default: [],
     check: (names) => names.forEach(checkAnnotation),
   },
+  watchedAnnotations: {
+    type: "strings",
+    default: [],
+    check: (names) => names.forEach(checkAnnotation),
+  },
   defaultFilters: { type: "boolean", default: true },
   filters: { type: "object", default: {}, check: checkFilters },
   indexes: {
@@ -356,6 +379,7 @@ export const CONTROLLER_OPTIONS: OptionTable<
   },
   allEvents: { type: "boolean", default: false },
   fieldManager: "manager?",
+  takeOver: { type: "strings", default: [] },
   serverSideApply: { type: "boolean", default: true },
   install: { type: "boolean", default: false },
   migrateStorage: { type: "boolean", default: false },

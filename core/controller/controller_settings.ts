@@ -25,7 +25,7 @@ import type { EventSource } from "./event_source.ts";
 import { defaultFinalizer } from "./finalizer.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { type ShardAssignment, staticShard } from "./shard.ts";
-import { WatchingSource } from "./watch/watch_source.ts";
+import { foreignManagedFields, WatchingSource } from "./watch/watch_source.ts";
 
 /** Options of a controller, checked and with defaults; times in milliseconds. */
 export interface ControllerSettings<
@@ -85,12 +85,17 @@ export function controllerSettings<P extends KubernetesObject>(
       >,
     );
   const { owns, watches, ...settings } = others;
-  const { workflow, allEvents } = settings;
+  const { workflow, allEvents, takeOver } = settings;
   const needsCleanup = reconciler.cleanup !== undefined ||
     workflow?.needsFinalizer === true;
-  if (allEvents && (needsCleanup || workflow !== undefined)) {
+  if (allEvents && reconciler.cleanup !== undefined) {
     throw new TypeError(
-      `Cannot register ${subject}: "allEvents" hands deletions to reconcile, so that neither a cleanup nor a workflow can be combined with it`,
+      `Cannot register ${subject}: "allEvents" hands deletions to reconcile, so that a cleanup cannot be combined with it`,
+    );
+  }
+  if (allEvents && needsCleanup && !workflow?.explicit) {
+    throw new TypeError(
+      `Cannot register ${subject}: "allEvents" adds no finalizer, which its workflow needs for what the garbage collector does not delete, so make the workflow { explicit: true }, and call it from reconcile`,
     );
   }
   const { fieldManager = name } = settings;
@@ -117,12 +122,24 @@ export function controllerSettings<P extends KubernetesObject>(
       labelSelector: settings.labelSelector,
       fieldSelector: settings.fieldSelector,
       shardSelector: settings.shardSelector,
-      ...cache as Settings<PrimaryCacheOptions>,
+      ...cacheOf(cache as Settings<PrimaryCacheOptions>, takeOver),
     },
     debounce: 0,
     runsAtStart: true,
     isTask: false,
   };
+}
+
+/** Cache of the primaries, which keeps the entries of managers to take over. */
+function cacheOf(
+  cache: Settings<PrimaryCacheOptions>,
+  takeOver: readonly string[],
+): Settings<PrimaryCacheOptions> {
+  if (takeOver.length === 0) return cache;
+  const prune = cache.prune.map((path) =>
+    path === "metadata.managedFields" ? foreignManagedFields(takeOver) : path
+  );
+  return { ...cache, prune };
 }
 
 /** Finalizer of a controller; undefined if it needs none. */

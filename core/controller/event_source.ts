@@ -53,14 +53,21 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
   readonly primaries: PrimaryCache<P>;
   /** Current namespaces of the controller. */
   readonly namespaces: NamespaceSet;
-  /** Client of the operator. */
+  /** Client of the operator: what it writes is only sent by the replica that leads. */
   readonly client: Client;
+  /**
+   * Client whose writes need no lease, for a source that takes something in on each
+   * replica and writes it down.
+   */
+  readonly unfenced: Client;
   /** Pool of the informers that the event sources of the operator share. */
   readonly informers: InformerPool;
   /**
    * Field managers of all controllers of the operator, sorted.
    */
   readonly fieldManagers: readonly string[];
+  /** Field managers whose fields become the controller's. */
+  readonly takeOver: readonly string[];
   /** Clock for timers and the current time. */
   readonly clock: Clock;
   /** Logger with the controller among its fields. */
@@ -162,6 +169,18 @@ export interface EventSource<
    * @default {false}
    */
   readonly leaderOnly?: boolean | undefined;
+  /**
+   * Where the source is called from outside, so that the manifests of its operator
+   * lead there.
+   */
+  readonly listens?:
+    | {
+      /** Port; 0 for any free one, to which nothing leads. */
+      readonly port: number;
+      /** Address; only the own pod reaches a loopback address. */
+      readonly host: string;
+    }
+    | undefined;
   /**
    * Starts the source.
    *

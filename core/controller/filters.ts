@@ -136,15 +136,17 @@ export interface DefaultFilterOptions {
   readonly generationAware: boolean;
   /** Annotation that pauses an object; undefined if absent. */
   readonly pauseAnnotation: string | undefined;
-  /** Annotations that request a run when their value changes. */
+  /** Annotations that request a run when they get a new value. */
   readonly requestAnnotations: readonly string[];
+  /** Annotations of which any change counts. */
+  readonly watchedAnnotations: readonly string[];
 }
 
 /**
  * Default filter of the updates of primaries. It accepts an update if the
  * generation has changed or does not exist, the finalizer of the controller was
- * or is missing, the deletion has started, the pause annotation has changed, a
- * request annotation has a new value, or the previous state is not known. It
+ * or is missing, the deletion has started, the pause annotation or a watched one
+ * has changed, a request annotation has a new value, or the previous state is not known. It
  * decodes no object, except after a relist: a server whose data was restored
  * from a backup may have given the same generation to another spec.
  */
@@ -180,6 +182,9 @@ export function isRelevantUpdate(
     pauseAnnotation !== undefined &&
     header.annotation(pauseAnnotation) !== previous.annotation(pauseAnnotation)
   ) return true;
+  for (const name of options.watchedAnnotations) {
+    if (header.annotation(name) !== previous.annotation(name)) return true;
+  }
   for (const name of requestAnnotations) {
     const token = header.annotation(name);
     if (token !== undefined && token !== previous.annotation(name)) return true;

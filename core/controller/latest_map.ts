@@ -13,18 +13,18 @@ import { textHash } from "./shard.ts";
  * these.
  */
 export class LatestMap<V> {
-  readonly #limit: number;
+  readonly #limit: number | (() => number);
   readonly #sample: SampledKeys<V> | undefined;
   #newer: Map<string, V> = new Map();
   #older: Map<string, V> = new Map();
   #hasForgotten = false;
 
   /**
-   * Creates a map of `limit` keys per generation, which may be `Infinity`.
+   * Creates a map of `limit` keys per generation, which may be `Infinity`, or change.
    *
    * @param sample Number of keys of the sample, which has at most twice as many.
    */
-  constructor(limit: number, sample = 0) {
+  constructor(limit: number | (() => number), sample = 0) {
     this.#limit = limit;
     this.#sample = sample === 0 ? undefined : new SampledKeys(sample);
   }
@@ -45,7 +45,8 @@ export class LatestMap<V> {
   }
 
   set(key: string, value: V): void {
-    if (this.#newer.size === this.#limit && !this.#newer.has(key)) {
+    const limit = typeof this.#limit === "number" ? this.#limit : this.#limit();
+    if (this.#newer.size >= limit && !this.#newer.has(key)) {
       this.#hasForgotten ||= this.#older.size > 0;
       this.#sample?.offer(this.#older);
       this.#older = this.#newer;

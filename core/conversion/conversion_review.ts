@@ -2,12 +2,18 @@ import type { UntypedObject } from "../api/object.ts";
 import { typeText } from "../api/options.ts";
 import { nextTurn } from "../clock.ts";
 import type { DefinedKind } from "../crd/kind_definition.ts";
-import { messageWithCause } from "../error_text.ts";
+import { messageWithCause, shortText } from "../error_text.ts";
 import { isJsonObject } from "../patch/json_value.ts";
 import { convertObject, type ConvertOptions } from "./convert_object.ts";
 
 /** Objects that are converted before other work of the process has its turn. */
 const OBJECTS_PER_TURN = 100;
+
+/** Maximum length of a UID, in characters. */
+const MAX_UID = 256;
+
+/** Maximum length of the reason of a failure, in characters. */
+const MAX_TEXT = 500;
 
 /** Answer of a conversion webhook, for `apiextensions.k8s.io/v1`. */
 export interface ConversionAnswer {
@@ -65,7 +71,7 @@ export function conversionHandler(
         convertedObjects: converted,
       });
     } catch (error) {
-      const message = messageWithCause(error);
+      const message = shortText(messageWithCause(error), MAX_TEXT);
       return answer(uid, { result: { status: "Failure", message } });
     }
   };
@@ -89,7 +95,7 @@ function keyOf(group: string, kind: string): string {
 function uidOf(review: unknown): string {
   const request = isJsonObject(review) ? review.request : undefined;
   const uid = isJsonObject(request) ? request.uid : undefined;
-  return typeof uid === "string" ? uid : "";
+  return typeof uid === "string" && uid.length <= MAX_UID ? uid : "";
 }
 
 interface ConversionRequest {
@@ -125,8 +131,8 @@ function requestOf(review: unknown): ConversionRequest {
   const { request } = review;
   if (!isJsonObject(request)) throw problem("it has no request", request);
   const { uid, desiredAPIVersion, objects } = request;
-  if (typeof uid !== "string" || uid === "") {
-    throw problem("it has no uid", uid);
+  if (uidOf(review) === "") {
+    throw problem(`it has no uid of up to ${MAX_UID} characters`, uid);
   }
   const [group = "", version = "", more] = String(desiredAPIVersion).split("/");
   if (version === "" || more !== undefined) {

@@ -7,6 +7,7 @@
  */
 import type { UntypedObject } from "../api/object.ts";
 import type { ConversionStep, DefinedKind } from "../crd/kind_definition.ts";
+import { deepFreeze } from "../json/prune.ts";
 import { isJsonObject, jsonEquals } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import { messageWithCause, textWithCause } from "../error_text.ts";
@@ -58,6 +59,7 @@ type KeptByVersion = Record<string, readonly KeptField[]>;
 
 /** Spec of an object that could not be converted. */
 const NO_SPEC = Object.freeze({});
+const NO_TAGS: Readonly<Record<string, string>> = Object.freeze({});
 
 /**
  * Converts an object of a kind to another of its versions.
@@ -66,6 +68,7 @@ const NO_SPEC = Object.freeze({});
  * conversion: the result has an empty spec, no status, and the whole content with
  * the reason in an annotation, from which converting back restores it.
  *
+ * @param object Object as JSON, of which spec, status and labels are frozen.
  * @param to Name of the version.
  * @returns A new object, or the same if it has the version.
  * @throws {TypeError} If the kind has not both versions.
@@ -86,19 +89,15 @@ export function convertObject(
       `Cannot convert ${kind.kind} ${object.metadata?.name}: there is no such version: received ${version}`,
     );
   }
-  const {
-    [KEPT_ANNOTATION]: keptText,
-    [FAILED_ANNOTATION]: failedText,
-    ...own
-  } = object.metadata.annotations ?? {};
-  const kept = parsed(keptText, isKept) ?? {};
-  const failure = parsed(failedText, isFailed);
-  let content: Content = plainCopy({
+  const { labels, annotations = NO_TAGS } = object.metadata;
+  const kept = parsed(annotations[KEPT_ANNOTATION], isKept) ?? {};
+  const failure = parsed(annotations[FAILED_ANNOTATION], isFailed);
+  let content = deepFreeze({
     spec: object.spec,
     status: object.status,
-    labels: orNone(object.metadata.labels),
-    annotations: orNone(own),
-  });
+    labels: orNone(labels),
+    annotations: orNone(ownAnnotations(annotations)),
+  }) as Content;
   let from = given;
   if (
     failure !== undefined && versions.includes(failure.version) &&
@@ -120,6 +119,17 @@ export function convertObject(
     }
   }
   return written(run, content, { to });
+}
+
+/** Annotations that are not of a conversion. */
+function ownAnnotations(
+  annotations: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const isOwn = !Object.hasOwn(annotations, KEPT_ANNOTATION) &&
+    !Object.hasOwn(annotations, FAILED_ANNOTATION);
+  if (isOwn) return annotations;
+  const { [KEPT_ANNOTATION]: _, [FAILED_ANNOTATION]: __, ...own } = annotations;
+  return own;
 }
 
 /** Name of the version of an object, such as `v1` of `sample.example.com/v1`. */
@@ -194,7 +204,7 @@ function converted(
   const fields = kept[to];
   if (fields !== undefined) {
     delete kept[to];
-    result = plainCopy(withKept(result, fields) as Content);
+    result = deepFreeze(withKept(result, fields)) as Content;
   }
   if (there === undefined) return result;
   const returned = call(back, result, names[1]);
@@ -262,7 +272,9 @@ function resultOf(
       `${name} has returned "${odd}", which is no field of ${kind.kind}`,
     );
   }
-  const tags = tagsOf(result.metadata ?? metadata, metadata, name);
+  const tags = result.metadata === undefined || result.metadata === metadata
+    ? { labels, annotations }
+    : tagsOf(result.metadata, metadata, name);
   const next: Content = {
     ...tags,
     spec: result.spec,
@@ -339,19 +351,30 @@ function written(
   if (Object.keys(kept).length > 0) all[KEPT_ANNOTATION] = JSON.stringify(kept);
   if (failed !== undefined) all[FAILED_ANNOTATION] = JSON.stringify(failed);
   checkSize(object, all);
-  const { labels: _, annotations: __, ...metadata } = object.metadata;
+  const metadata = { ...object.metadata };
+  setTags(metadata, "labels", labels as Record<string, string> | undefined);
+  setTags(
+    metadata,
+    "annotations",
+    Object.keys(all).length > 0 ? all : undefined,
+  );
   return {
     ...object,
     apiVersion: `${kind.group}/${to}`,
     kind: kind.kind,
-    metadata: {
-      ...metadata,
-      ...labels !== undefined && { labels: labels as Record<string, string> },
-      ...Object.keys(all).length > 0 && { annotations: all },
-    },
+    metadata,
     spec,
     status,
   };
+}
+
+function setTags(
+  metadata: UntypedObject["metadata"],
+  field: "labels" | "annotations",
+  tags: Record<string, string> | undefined,
+): void {
+  if (tags !== undefined) metadata[field] = tags;
+  else if (metadata[field] !== undefined) delete metadata[field];
 }
 
 /** Checks that a server takes the annotations, which are part of the object. */

@@ -5,7 +5,11 @@
  * @module
  */
 import { mutableCopy } from "../json/prune.ts";
-import { isJsonObject, jsonEquals } from "../patch/json_value.ts";
+import {
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+} from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 
 /** Step of a path: a field, or an item of a list by the values of its keys. */
@@ -42,24 +46,23 @@ export function lostFields(
 
 interface Place {
   readonly schema: OpenApiSchema | undefined;
-  readonly path: readonly KeptStep[];
+  /** Path of the value, which grows and shrinks on the way. */
+  readonly path: KeptStep[];
   readonly lost: KeptField[];
 }
 
 function collect(is: unknown, was: unknown, place: Place): void {
-  if (jsonEquals(is, was)) return;
-  const { schema, path, lost } = place;
+  if (is === was) return;
+  const { path, lost } = place;
   if (isJsonObject(is) && isJsonObject(was)) {
-    const { properties = {}, additionalProperties: values } = schema ?? {};
-    const others = isJsonObject(values) ? values : undefined;
-    for (const name of Object.keys({ ...is, ...was })) {
-      const field = Object.hasOwn(properties, name) ? properties[name] : others;
-      const below = { schema: field, path: [...path, name], lost };
-      collect(own(is, name), own(was, name), below);
+    for (const name of Object.keys(is)) collectField(name, is, was, place);
+    for (const name of Object.keys(was)) {
+      if (!Object.hasOwn(is, name)) collectField(name, is, was, place);
     }
     return;
   }
   if (Array.isArray(is) && Array.isArray(was)) {
+    if (jsonEquals(is, was)) return;
     const items = keyedItems(is, was, place) ?? changedItems(is, was, path);
     if (items !== undefined) {
       lost.push(...items);
@@ -67,10 +70,26 @@ function collect(is: unknown, was: unknown, place: Place): void {
     }
   }
   lost.push({
-    path,
+    path: [...path],
     ...is !== undefined && { is },
     ...was !== undefined && { was },
   });
+}
+
+function collectField(
+  name: string,
+  is: JsonObject,
+  was: JsonObject,
+  { schema, path, lost }: Place,
+): void {
+  const [one, other] = [own(is, name), own(was, name)];
+  if (one === other) return;
+  const { properties = {}, additionalProperties: values } = schema ?? {};
+  const others = isJsonObject(values) ? values : undefined;
+  const field = Object.hasOwn(properties, name) ? properties[name] : others;
+  path.push(name);
+  collect(one, other, { schema: field, path, lost });
+  path.pop();
 }
 
 /** Fields of the items of a list with keys; undefined if they do not suffice. */
@@ -107,8 +126,9 @@ function changedItems(
   if (is.length !== was.length) return undefined;
   const pairs = is.map((item, at) => [item, was[at]] as const);
   const items = pairs.filter(([one, other]) => !jsonEquals(one, other));
-  const field = { path: [], items };
-  return jsonEquals(withKept(was, [field]), is) ? [{ path, items }] : undefined;
+  return jsonEquals(restoredItems(was, items), is)
+    ? [{ path: [...path], items }]
+    : undefined;
 }
 
 /**
@@ -141,13 +161,21 @@ function restoreItems(
   items: NonNullable<KeptField["items"]>,
 ): void {
   if (!Array.isArray(list)) return;
-  const left = [...items];
-  for (const [index, item] of list.entries()) {
-    const found = left.findIndex(([, was]) => jsonEquals(was, item));
-    if (found === -1) continue;
-    list[index] = mutableCopy(left[found]?.[0]);
-    left.splice(found, 1);
+  for (const [index, item] of restoredItems(list, items).entries()) {
+    if (item !== list[index]) list[index] = mutableCopy(item);
   }
+}
+
+/** List with the kept items in the place of what converting back makes of them. */
+function restoredItems(
+  list: readonly unknown[],
+  items: NonNullable<KeptField["items"]>,
+): readonly unknown[] {
+  const left = [...items];
+  return list.map((item) => {
+    const found = left.findIndex(([, was]) => jsonEquals(was, item));
+    return found === -1 ? item : left.splice(found, 1)[0]?.[0];
+  });
 }
 
 function at(holder: unknown, step: KeptStep | 0): unknown {

@@ -5,44 +5,63 @@
  * @throws {TypeError} If JSON cannot express a value; the error names its path.
  */
 export function plainCopy<T>(value: T): T {
-  return copied(value, "") as T;
+  return copied(value, []) as T;
 }
 
-function copied(value: unknown, path: string): unknown {
-  if (typeof value === "string" || typeof value === "boolean") return value;
-  if (value === null || value === undefined) return value;
-  if (typeof value === "number" && Number.isFinite(value)) return value;
-  if (typeof value !== "object") throw noJson(path, typeof value);
-  let copy: object;
-  if (Array.isArray(value)) {
-    copy = value.map((item, index) =>
-      item === undefined ? null : copied(item, `${path}[${index}]`)
-    );
-  } else {
-    const prototype = Object.getPrototypeOf(value);
-    if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-      throw noJson(path, `a ${value.constructor?.name}`);
-    }
-    const fields: Record<string, unknown> = {};
-    for (const name of Object.keys(value)) {
-      const field = (value as Record<string, unknown>)[name];
-      if (field === undefined) continue;
-      const below = copied(field, `${path}.${name}`);
-      if (name !== "__proto__") fields[name] = below;
-      else {Object.defineProperty(fields, name, {
-          value: below,
-          enumerable: true,
-        });}
-    }
-    copy = fields;
+/** @param path Path of the value, which grows and shrinks on the way. */
+function copied(value: unknown, path: (string | number)[]): unknown {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+    case "undefined":
+      return value;
+    case "number":
+      if (Number.isFinite(value)) return value;
+      throw noJson(path, "number");
+    case "object":
+      if (value === null) return value;
+      break;
+    default:
+      throw noJson(path, typeof value);
   }
-  return Object.freeze(copy);
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (let index = 0; index < value.length; index++) {
+      path.push(index);
+      items.push(copied(value[index], path) ?? null);
+      path.pop();
+    }
+    return Object.freeze(items);
+  }
+  const prototype = Object.getPrototypeOf(value);
+  if (
+    prototype !== Object.prototype && prototype !== null &&
+    Object.getPrototypeOf(prototype) !== null
+  ) throw noJson(path, `a ${value.constructor?.name}`);
+  const source = value as Record<string, unknown>;
+  const fields: Record<string, unknown> = {};
+  for (const name of Object.keys(source)) {
+    const field = source[name];
+    if (field === undefined) continue;
+    path.push(name);
+    const below = copied(field, path);
+    path.pop();
+    if (name !== "__proto__") fields[name] = below;
+    else {Object.defineProperty(fields, name, {
+        value: below,
+        enumerable: true,
+      });}
+  }
+  return Object.freeze(fields);
 }
 
-function noJson(path: string, what: string): TypeError {
+function noJson(path: readonly (string | number)[], what: string): TypeError {
+  const text = path.map((step) =>
+    typeof step === "number" ? `[${step}]` : `.${step}`
+  ).join("");
   return new TypeError(
     `${
-      path === "" ? "the value" : path.slice(1)
+      text === "" ? "the value" : text.slice(1)
     } as ${what}, which JSON does not have`,
   );
 }

@@ -141,6 +141,7 @@ export function defineKind<
     `the kind ${String(kind)}`,
   );
   const names = kindNames(definition);
+  const checkedInCode: Record<string, readonly string[]> = {};
   return Object.freeze({
     group,
     version,
@@ -149,7 +150,8 @@ export function defineKind<
     ...names,
     labels: Object.freeze({ ...definition.labels }),
     annotations: Object.freeze({ ...definition.annotations }),
-    versions: versionsOf(definition as KindDefinition),
+    versions: versionsOf(definition as KindDefinition, checkedInCode),
+    checkedInCode,
     rules: rulesOf(definition as KindDefinition),
     conversion: conversionOf(definition as KindDefinition),
     specSchema: definition.spec,
@@ -158,7 +160,10 @@ export function defineKind<
 }
 
 /** Versions of a definition: the version of the program, then the others. */
-function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
+function versionsOf(
+  definition: KindDefinition,
+  checkedInCode: Record<string, readonly string[]>,
+): readonly CrdVersion[] {
   const { kind, version, versions = [] } = definition;
   const storage = definition.storageVersion ?? version;
   for (const other of versions) {
@@ -181,12 +186,22 @@ function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
       `Cannot define the kind ${kind}: 'storageVersion' must be one of its versions: received "${storage}"`,
     );
   }
-  return Object.freeze([
-    crdVersion(version, definition, { kind, storage: version === storage }),
-    ...versions.map((other) =>
-      crdVersion(other.name, other, { kind, storage: other.name === storage })
-    ),
-  ]);
+  const all = [{ name: version, content: definition as KindVersion }].concat(
+    versions.map((other) => ({ name: other.name, content: other })),
+  );
+  return Object.freeze(all.map(({ name, content }) => {
+    const paths = new Set<string>();
+    const context = { kind, storage: name === storage, checkedInCode: paths };
+    const made = crdVersion(name, content, context);
+    // Paths begin with the version.
+    if (paths.size > 0) {
+      checkedInCode[name] = Array.from(
+        paths,
+        (path) => path.slice(`${kind} ${name}: `.length),
+      );
+    }
+    return made;
+  }));
 }
 
 function rulesOf(definition: KindDefinition): DefinedKind["rules"] {
@@ -223,6 +238,8 @@ function conversionOf(
 interface CrdVersionContext {
   readonly kind: string;
   readonly storage: boolean;
+  /** Paths of the fields with checks in code, which the conversion adds. */
+  readonly checkedInCode: Set<string>;
 }
 
 /** Age column, which kubectl leaves out when there are other columns. */
@@ -240,18 +257,18 @@ const AGE_COLUMN: PrinterColumn = {
 function crdVersion(
   name: string,
   version: KindVersion,
-  { kind, storage }: CrdVersionContext,
+  { kind, storage, checkedInCode }: CrdVersionContext,
 ): CrdVersion {
   const { served = true, deprecated = false } = version;
   const { status, scale, selectableFields = [] } = version;
-  const subject = `${kind} ${name}`;
+  const context = { subject: `${kind} ${name}`, checkedInCode };
   return Object.freeze({
     name,
     served,
     storage,
     ...deprecated !== false && { deprecated: true },
     ...typeof deprecated === "string" && { deprecationWarning: deprecated },
-    schema: { openAPIV3Schema: objectSchema(version, subject) },
+    schema: { openAPIV3Schema: objectSchema(version, context) },
     ...(status || scale) &&
       { subresources: { ...status && { status: {} }, ...scale && { scale } } },
     ...printerColumns(version),
@@ -261,8 +278,14 @@ function crdVersion(
   });
 }
 
-function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
-  const spec = partSchema(version, "spec", subject);
+/** Place of the schemas of a version. */
+interface SchemaPlace extends Pick<CrdVersionContext, "checkedInCode"> {
+  /** Kind and version, for errors. */
+  readonly subject: string;
+}
+
+function objectSchema(version: KindVersion, place: SchemaPlace): OpenApiSchema {
+  const spec = partSchema(version, "spec", place);
   const { description, rules = [], status } = version;
   const schema: OpenApiSchema = {
     type: "object",
@@ -273,11 +296,11 @@ function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
       metadata: { type: "object" },
       spec,
       ...status !== undefined &&
-        { status: partSchema(version, "status", subject) },
+        { status: partSchema(version, "status", place) },
     },
     ...spec.default === undefined && { required: ["spec"] },
   };
-  const sent = checkedRules(rules, schema, subject);
+  const sent = checkedRules(rules, schema, place.subject);
   return sent.length === 0
     ? schema
     : { ...schema, "x-kubernetes-validations": sent };
@@ -286,7 +309,7 @@ function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
 function partSchema(
   version: KindVersion,
   part: "spec" | "status",
-  subject: string,
+  { subject, checkedInCode }: SchemaPlace,
 ): OpenApiSchema {
   const schema = version[part];
   if (schema === undefined) {
@@ -294,7 +317,11 @@ function partSchema(
       `Cannot define the kind ${subject}: '${part}' must be a schema: received ${schema}`,
     );
   }
-  const structural = structuralSchemaOf(schema, `${subject}: ${part}`);
+  const structural = structuralSchemaOf(
+    schema,
+    `${subject}: ${part}`,
+    checkedInCode,
+  );
   if (structural.type !== "object") {
     throw new TypeError(
       `Cannot define the kind ${subject}: '${part}' must be a schema of an object: received one of ${

@@ -12,6 +12,9 @@ export interface JsonSchema {
  */
 export const UNREPRESENTABLE = "x-unrepresentable";
 
+/** Keyword for schemas with checks in code, such as those of `refine`. */
+export const CHECKED_IN_CODE = "x-checked-in-code";
+
 const NO_TRANSFORMATION =
   "the server stores values as they are written and runs no transformation, so give the schema of the written value alone, and convert in the reconciler";
 
@@ -39,10 +42,19 @@ export const INSTEAD: Readonly<Record<string, string>> = {
 const TYPED_REGEXP =
   /^(?:type|const|enum|anyOf|oneOf|allOf|properties|x-kubernetes-.*)$/;
 
+/** Checks of zod that are code: `refine`, and changes such as `trim`. */
+const CODE: ReadonlySet<string> = new Set(["custom", "overwrite"]);
+
 /** Schema of zod, with the schema of the names of a record. */
 interface ZodSchema {
   readonly _zod: {
-    readonly def: { readonly type: string; readonly keyType?: ZodSchema };
+    readonly def: {
+      readonly type: string;
+      readonly keyType?: ZodSchema;
+      readonly checks?: readonly {
+        readonly _zod: { readonly def: { readonly check: string } };
+      }[];
+    };
     readonly values?: ReadonlySet<unknown>;
   };
 }
@@ -58,7 +70,10 @@ const ZOD_OPTIONS: Record<string, unknown> = {
     readonly zodSchema: ZodSchema;
     readonly jsonSchema: Record<string, unknown>;
   }) => {
-    const { type, keyType } = zodSchema._zod.def;
+    const { type, keyType, checks = [] } = zodSchema._zod.def;
+    if (checks.some(({ _zod: { def } }) => CODE.has(def.check))) {
+      jsonSchema[CHECKED_IN_CODE] = true;
+    }
     const typed = type === "custom" &&
       Object.keys(jsonSchema).some((key) => TYPED_REGEXP.test(key));
     if (type in INSTEAD && !typed) jsonSchema[UNREPRESENTABLE] = type;

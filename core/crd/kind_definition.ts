@@ -361,6 +361,10 @@ export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   readonly rules?:
     | Readonly<Record<string, readonly ValidationRule[]>>
     | undefined;
+  /** Paths of the fields with checks in code, which no server runs, by version. */
+  readonly checkedInCode?:
+    | Readonly<Record<string, readonly string[]>>
+    | undefined;
   /** Conversion between the versions; absent if all have the same content. */
   readonly conversion?: {
     /** Names of all versions, the oldest first. */

@@ -18,6 +18,8 @@ export interface SchemaContext {
    * used again, a limited number of times.
    */
   readonly merged?: readonly string[] | undefined;
+  /** Paths of the schemas with checks in code, which the conversion adds. */
+  readonly checkedInCode?: Set<string> | undefined;
 }
 
 /** Maximum length of a schema in an error message. */

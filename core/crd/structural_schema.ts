@@ -2,6 +2,7 @@ import { isJsonObject } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import { intersect } from "./intersection.ts";
 import {
+  CHECKED_IN_CODE,
   followReference,
   INSTEAD,
   type JsonSchema,
@@ -53,6 +54,8 @@ const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
  * - references are resolved, and `x-kubernetes-*` keywords are kept.
  *
  * @param where The place of the schema for errors, such as `spec`.
+ * @param checkedInCode Set to which the paths of the schemas with checks in code
+ * are added, which no structural schema has.
  * @throws {TypeError} If a structural schema cannot express the schema, for
  * example a union of objects or of several types, a recursive type, a date or
  * another type that JSON lacks, a transformation, or a pattern that Go's regular
@@ -61,13 +64,15 @@ const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 export function structuralSchemaOf(
   schema: StandardSchema,
   where: string,
+  checkedInCode?: Set<string>,
 ): OpenApiSchema {
   const root = jsonSchemaOf(schema, where);
-  return convert(root, { path: where, root, references: [] });
+  return convert(root, { path: where, root, references: [], checkedInCode });
 }
 
 /** Converts a node and its descendants. */
 function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
+  if (node[CHECKED_IN_CODE] === true) context.checkedInCode?.add(context.path);
   if (typeof node.$ref === "string") {
     return convertReference(node, node.$ref, context);
   }

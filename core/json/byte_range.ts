@@ -16,6 +16,16 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** Empty memory, which all share that have none so far. */
+export const NO_BYTES: Buffer = Buffer.alloc(0);
+
+/** Empty range. */
+export const NO_RANGE: ByteRange = Object.freeze({
+  bytes: NO_BYTES,
+  start: 0,
+  end: 0,
+});
+
 /**
  * Range of a whole array; a text is encoded first.
  */

@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
+import { NO_BYTES } from "./byte_range.ts";
 
 /** Growing copy of the start of a text that is received in chunks. */
 export class Carry {
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = NO_BYTES;
   /** Number of carried bytes; the rest of the array is spare. */
   length = 0;
 

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { type ByteRange, stringEquals } from "./byte_range.ts";
+import { type ByteRange, NO_RANGE, stringEquals } from "./byte_range.ts";
 import {
   BACKSLASH,
   bytesOf,
@@ -127,6 +127,12 @@ export class EventScanner {
     cursor.finish();
     this.#checkFields();
     return this.header;
+  }
+
+  /** Forgets the bytes that were scanned last; the header is empty then. */
+  release(): void {
+    this.#cursor.reset(NO_RANGE);
+    this.header.release();
   }
 
   #eventType(start: number, end: number): WatchEventType {

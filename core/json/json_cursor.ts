@@ -1,5 +1,6 @@
 import {
   type ByteRange,
+  NO_BYTES,
   rangeText,
   stringAt,
   stringEquals,
@@ -53,7 +54,7 @@ const ESCAPES: ReadonlySet<number> = new Set(bytesOf('"\\/bfnrt'));
  * {@linkcode JsonCursor.skipStructure} skips.
  */
 export class JsonCursor implements ByteRange {
-  bytes: Uint8Array = new Uint8Array(0);
+  bytes: Uint8Array = NO_BYTES;
   start = 0;
   end = 0;
   position = 0;

@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer";
-import { asBuffer, type ByteRange, nextByte } from "./byte_range.ts";
+import type { Buffer } from "node:buffer";
+import { asBuffer, type ByteRange, nextByte, NO_BYTES } from "./byte_range.ts";
 import { Carry } from "./carry.ts";
 
 /** Default of the maximum line length: 8 MiB. */
@@ -54,14 +54,14 @@ export class TooLongError extends RangeError {
  */
 export class LineSplitter implements ByteRange {
   /** Array that contains the current line. */
-  bytes: Uint8Array = new Uint8Array(0);
+  bytes: Uint8Array = NO_BYTES;
   start = 0;
   /** End of the current line. */
   end = 0;
 
   readonly #limit: number;
   /** Current chunk, and the position up to which it was split. */
-  #chunk: Buffer = Buffer.alloc(0);
+  #chunk: Buffer = NO_BYTES;
   #position = 0;
   /** Start of an incomplete line. */
   #carry: Carry = new Carry();
@@ -131,6 +131,15 @@ export class LineSplitter implements ByteRange {
   finish(): boolean {
     this.#takeCarry();
     return this.end > this.start;
+  }
+
+  /**
+   * Forgets the chunk, whose lines must have been read: a stream may be idle for
+   * minutes, and its last chunk be a small part of a large block.
+   */
+  release(): void {
+    this.bytes = this.#chunk = NO_BYTES;
+    this.start = this.end = this.#position = 0;
   }
 
   #takeCarry(): void {

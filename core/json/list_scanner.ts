@@ -1,4 +1,9 @@
-import { asBuffer, type ByteRange, parseRange } from "./byte_range.ts";
+import {
+  asBuffer,
+  type ByteRange,
+  NO_BYTES,
+  parseRange,
+} from "./byte_range.ts";
 import { Carry } from "./carry.ts";
 import { EventScanner } from "./event_scanner.ts";
 import {
@@ -65,7 +70,7 @@ export class ListScanner {
   readonly #finder: ValueFinder = new ValueFinder();
   readonly #limit: number;
   /** Unscanned bytes: `#bytes[#position, #end)`. */
-  #bytes: Uint8Array = new Uint8Array(0);
+  #bytes: Uint8Array = NO_BYTES;
   #position = 0;
   #end = 0;
   /** Start of an incomplete value. */

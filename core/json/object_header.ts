@@ -4,6 +4,8 @@ import { keyText } from "../api/object_key.ts";
 import {
   asBuffer,
   type ByteRange,
+  NO_BYTES,
+  NO_RANGE,
   parseRange,
   sameBytes,
   smallInteger,
@@ -91,7 +93,6 @@ export const NO_MEMBER = -1;
  */
 export const NO_CUT = -2;
 
-const NO_BYTES = new Uint8Array(0);
 const NOTHING: Readonly<Record<string, string>> = Object.freeze({});
 const NONE: readonly never[] = Object.freeze([]);
 
@@ -203,6 +204,14 @@ export class ObjectHeader implements ByteRange, EventHeader {
     this.forget(0);
     this.repeatsMetadata = false;
     this.#version = this.#keyText = undefined;
+  }
+
+  /** Forgets the bytes, so that they can be freed; the header is empty then. */
+  release(): void {
+    this.begin(NO_BYTES, 0);
+    this.end = 0;
+    this.#usedRange.bytes = NO_BYTES;
+    this.#usedCursor?.reset(NO_RANGE);
   }
 
   /** Removes the fields from an index upwards; the metadata fields come last. */

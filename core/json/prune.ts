@@ -242,9 +242,7 @@ export interface PruneNode {
   /** Rules of a list: an element is kept only if it meets all of them. */
   rules?: readonly KeepRule[] | undefined;
   /** Property of decoded objects in place of the value or the partial list. */
-  guard?: PropertyDescriptor | undefined;
-  /** Guard by name, for objects with no other guard. */
-  guards?: Record<string, PropertyDescriptor> | undefined;
+  guard?: PathGuard | undefined;
   readonly members: Map<string, PruneNode>;
   /** Node of all elements, and of all members without a node of their own. */
   each?: PruneNode | undefined;
@@ -372,14 +370,11 @@ function guardNode(
         [key]: deepFreeze(part),
       });
     } else if (Array.isArray(value)) continue;
-    // One guard for all objects: they keep sharing their shape.
-    member.guard ??= makeGuard(key, member.path);
-    Object.defineProperty(value, key, member.guard);
+    const { guard, alone } = member.guard ??= guardOf(key, member.path);
+    Object.defineProperty(value, key, guard);
     guarded.add(value);
     const { [GUARDS]: others } = value as Guarded;
-    const guards = others === undefined
-      ? member.guards ??= { [key]: member.guard }
-      : { ...others, [key]: member.guard };
+    const guards = others === undefined ? alone : { ...others, [key]: guard };
     Object.defineProperty(value, GUARDS, { value: guards, configurable: true });
   }
   if (node.each !== undefined) {
@@ -398,8 +393,35 @@ function own(object: object, key: string): unknown {
 /** Freezes a JSON value with all its parts, and returns it. */
 export function deepFreeze(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
+  if (Array.isArray(value)) { for (const item of value) deepFreeze(item); }
+  else {
+    for (const name in value) {
+      deepFreeze((value as Record<string, unknown>)[name]);
+    }
+  }
   return Object.freeze(value);
+}
+
+/** Guard of a member of a path, and the guards of an object that has no other. */
+interface PathGuard {
+  readonly guard: PropertyDescriptor;
+  readonly alone: Record<string, PropertyDescriptor>;
+}
+
+/**
+ * Guards by path. One for all objects of all kinds: they keep sharing their shapes,
+ * which take more memory than some dozens of objects.
+ */
+const pathGuards: Map<string, PathGuard> = new Map();
+
+function guardOf(key: string, path: string | undefined): PathGuard {
+  const name = JSON.stringify([key, path]);
+  let known = pathGuards.get(name);
+  if (known === undefined) {
+    const guard = makeGuard(key, path);
+    pathGuards.set(name, known = { guard, alone: { [key]: guard } });
+  }
+  return known;
 }
 
 /**

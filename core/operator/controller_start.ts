@@ -1,5 +1,6 @@
 import type { AdmissionReader } from "../admission/admission_webhook.ts";
 import { ApiError } from "../api/api_error.ts";
+import { durationText } from "../api/duration.ts";
 import {
   type Kind,
   kindText,
@@ -7,6 +8,7 @@ import {
   untyped,
 } from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
+import type { SyncProgress } from "../cache/informer/shared_informer.ts";
 import { namingRule } from "../cache/watch/watch_failure.ts";
 import type { Client } from "../client/client.ts";
 import { deadline, sleep, type Timer } from "../clock.ts";
@@ -26,13 +28,14 @@ import type { StartErrorPolicy } from "./operator_options.ts";
 
 /** Controller of any kind, as its operator uses it. */
 export type ManagedController =
-  & Omit<Controller, "kind" | "settings" | "primaries">
+  & Omit<Controller, "kind" | "settings" | "primaries" | "replaying">
   & {
     readonly kind: Kind;
     readonly settings:
       & Pick<
         ControllerSettings,
         | "fieldManager"
+        | "takeOver"
         | "finalizer"
         | "install"
         | "isTask"
@@ -140,13 +143,11 @@ export interface ControllerStartDeps {
 
 /**
  * Dependencies of what runs on each replica, whether it leads or not.
- *
- * @param client Client without a fence.
  */
-export function unfenced(deps: ControllerDeps, client: Client): ControllerDeps {
+export function unfenced(deps: ControllerDeps): ControllerDeps {
   return {
     ...deps,
-    client,
+    client: deps.unfenced,
     shard: undefined,
     mayRun: () => true,
     isLeading: () => true,
@@ -159,9 +160,12 @@ const PAUSE = { initial: 1_000, max: 30_000 } as const;
 /** Pause between two log lines about the first sync, in milliseconds. */
 const PROGRESS_MS = 5_000;
 
+/** Maximum number of caches that a line names. */
+const NAMED_CACHES = 10;
+
 /**
- * Logs how many objects the caches hold, every five seconds until it is cancelled:
- * the first sync takes minutes on large clusters.
+ * Logs what the start waits for, every five seconds until it is cancelled: the first
+ * sync takes minutes on large clusters.
  */
 export function logSyncProgress(
   { clock, informers, log }: Pick<
@@ -170,21 +174,29 @@ export function logSyncProgress(
   >,
 ): Timer {
   const report = () => {
-    const objects = Array.from(
-      informers.usage(),
-      ([kind, { bytes, compressed, keyOnly }]) => [
-        kind,
-        bytes.objects + compressed.objects + keyOnly.objects,
-      ],
-    );
-    const what = objects.length > 0 ? "caches to sync" : "kinds to be served";
+    const syncing = informers.syncing();
+    const what = informers.size > 0 ? "caches to sync" : "kinds to be served";
     log.info(`Waiting for the ${what}`, {
-      objects: Object.fromEntries(objects),
+      synced: `${informers.size - syncing.length} of ${informers.size}`,
+      waitingFor: syncing.slice(0, NAMED_CACHES).map(progressText),
     });
     timer = clock.setTimer(report, PROGRESS_MS);
   };
   let timer = clock.setTimer(report, PROGRESS_MS);
   return { cancel: () => timer.cancel() };
+}
+
+/** Text such as `v1 Pod: 1200 of 5000 objects, 3.1 MB, 12s left`. */
+function progressText(
+  { kind, namespace, objects, bytes, expected, remaining }: SyncProgress,
+): string {
+  const place = namespace === undefined ? "" : ` in ${namespace}`;
+  const all = expected === undefined ? "" : ` of ${expected}`;
+  const size = `${Math.round(bytes / 1e5) / 10} MB`;
+  const left = remaining === undefined
+    ? ""
+    : `, ${durationText(Math.ceil(remaining / 1_000) * 1_000)} left`;
+  return `${kind}${place}: ${objects}${all} objects, ${size}${left}`;
 }
 
 /**
@@ -320,8 +332,9 @@ export async function installCrds(
  */
 async function check(
   { kind, isJob, settings, watching }: ManagedController,
-  { client, namespaces, currentNamespace }: ControllerDeps,
+  deps: ControllerDeps,
 ): Promise<void> {
+  const { client, namespaces, currentNamespace } = deps;
   for (const other of watching) await servedKind(client, other.kind);
   const wanted = namespaceSet(
     settings.namespaces ?? namespaces,
@@ -337,24 +350,38 @@ async function check(
         }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
       );
     }
-    await checkRight(client, { kind, selection: {} }, wanted);
+    const { labelSelector, fieldSelector, shardSelector } = settings.selection;
+    const isWhole = !labelSelector && !fieldSelector && !shardSelector;
+    await checkRight(
+      deps,
+      { kind, selection: {}, watchesAll: isWhole },
+      wanted,
+    );
   }
   const different = new Map(watching.map((one) => {
     const { kind, selection: { fieldSelector, namespaces } } = one;
     return [JSON.stringify([kindText(kind), fieldSelector, namespaces]), one];
   }));
   for (const one of different.values()) {
-    await checkRight(client, one, wanted).catch((error: Error) => {
+    await checkRight(deps, one, wanted).catch((error: Error) => {
       const { status } = (error.cause ?? error) as Partial<ApiError>;
       if (status === 400 || status === 403) throw error;
     });
   }
 }
 
-/** Checks that the account may list objects. */
+type CheckedWatch = Pick<
+  WatchingSource<never>,
+  "kind" | "selection" | "watchesAll"
+>;
+
+/**
+ * Checks that the account may list objects, and notes how many there are: the server
+ * counts those of a list without selectors.
+ */
 async function checkRight(
-  client: Client,
-  { kind, selection }: Pick<WatchingSource<never>, "kind" | "selection">,
+  { client, informers }: Pick<ControllerDeps, "client" | "informers">,
+  { kind, selection, watchesAll }: CheckedWatch,
   inherited: NamespaceSet,
 ): Promise<void> {
   const { fieldSelector, namespaces = "inherited" } = selection;
@@ -365,7 +392,16 @@ async function checkRight(
     : wanted;
   for (const namespace of places) {
     try {
-      await client.list(kind, { namespace, fieldSelector, limit: 1 });
+      const { items, metadata } = await client.list(kind, {
+        namespace,
+        fieldSelector,
+        limit: 1,
+      });
+      const { continue: more, remainingItemCount } = metadata ?? {};
+      const left = more ? remainingItemCount : 0;
+      if (watchesAll && left !== undefined) {
+        informers.expect(kind, namespace, items.length + left);
+      }
     } catch (error) {
       throw namingRule(error, served, namespace);
     }

@@ -62,7 +62,8 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_informer_errors_total` | `kind`, `reason` |
  * | `coracle_informer_handler_errors_total` | `kind`, `handler` |
  * | `coracle_informer_watch_age_seconds` | `kind` |
- * | `coracle_informer_objects` | `kind` |
+ * | `coracle_informer_objects`, `coracle_informer_staleness_seconds` | `kind` |
+ * | `coracle_kinds_followed`, `coracle_kinds_unread` | `controller` |
  * | `coracle_snapshot_restored_objects`, `coracle_snapshot_bytes`, `coracle_snapshot_age_seconds` | `kind` |
  * | `coracle_snapshot_refused_total` | `kind`, `reason` |
  * | `coracle_snapshot_errors_total` | `kind` |

@@ -12,13 +12,8 @@
  *
  * @module
  */
-import {
-  isResolved,
-  type Kind,
-  kindText,
-  type ResolvedKind,
-} from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
+import type { Kind } from "../api/kind.ts";
+import type { KubernetesObject, UntypedObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import {
   type AdmissionHandlers,
@@ -34,6 +29,7 @@ import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
+import { historyLimit } from "../controller/run/run_observers.ts";
 import { Controller, type ControllerDeps } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import {
@@ -45,6 +41,14 @@ import {
   type JobOptions,
   jobSettings,
 } from "../controller/job/job_options.ts";
+import { KindsController } from "../controller/kinds/kinds_controller.ts";
+import {
+  type KindsHandle,
+  type KindsHandler,
+  type KindsOptions,
+  kindsSettings,
+} from "../controller/kinds/kinds_options.ts";
+import type { KindSelector } from "../controller/kinds/kind_selector.ts";
 import type { ObjectHistory } from "../controller/object_history.ts";
 import {
   TaskController,
@@ -53,6 +57,7 @@ import {
   type TaskRun,
 } from "../controller/task/task_controller.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
+import { CRD_KIND } from "../crd/crd_object.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
 import {
   checkDefinition,
@@ -81,9 +86,15 @@ import {
   operatorSettings,
   type StartErrorPolicy,
 } from "./operator_options.ts";
-import { type OperatorHealth, withoutTexts } from "./operator_health.ts";
+import {
+  type OperatorHealth,
+  operatorHealth,
+  withoutTexts,
+} from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
+import { openRecording } from "./operator_recording.ts";
 import { ProbeServer, serveProbes } from "./probe_server.ts";
+import { MovedKinds } from "./moved_kinds.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
@@ -121,6 +132,7 @@ export class Operator {
   #coordination: Coordination | undefined;
   readonly #admission: OperatorAdmission;
   readonly #migrations: StorageMigrations;
+  readonly #moved: MovedKinds;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -130,8 +142,6 @@ export class Operator {
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
   readonly #stopped: (() => void)[] = [];
-  /** Controllers that start again because their kind has moved. */
-  readonly #moving: Set<ManagedController> = new Set();
   /** Abort controller that is aborted when the operator stops. */
   #ending = new AbortController();
   /** Abort controller that ends the grace period of a stop in progress. */
@@ -158,6 +168,12 @@ export class Operator {
       clock: this.#settings.clock,
       log: this.#settings.logger,
       controllers: () => this.#controllers.values(),
+    });
+    this.#moved = new MovedKinds({
+      log: this.#settings.logger,
+      controllers: () => this.#controllers.values(),
+      isStarted: () => this.#state === "started",
+      startAgain: (controller) => this.#startAgain(controller),
     });
     const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
@@ -229,23 +245,7 @@ export class Operator {
     this.#checkName(controller.name);
     checkDefinition(controller);
     this.#controllers.forEach((one) => checkSameKind(controller, one));
-    const { admission: given } = controller.settings;
-    if (given !== undefined) {
-      if (this.#state !== "stopped") {
-        throw new Error(
-          `Cannot register controller "${controller.name}": the operator is started, and "admission" is served from its start only`,
-        );
-      }
-      const { validate, default: fill, ...admissionOptions } = given;
-      const handlers = {
-        ...(validate && { validate: validate.bind(given) }),
-        ...(fill && { default: fill.bind(given) }),
-      };
-      this.#admission.add(
-        admissionOf(kind, handlers, admissionOptions),
-        controller.name,
-      );
-    }
+    this.#admission.addOf(controller, { isStarted: this.#state !== "stopped" });
     this.#add(controller);
     return controller;
   }
@@ -318,6 +318,55 @@ export class Operator {
     const configured = configuredController(kind, given, this.#settings.config);
     const controller = new TaskController(kind, run, configured, options.when);
     this.#checkName(controller.name);
+    this.#add(controller);
+    return controller;
+  }
+
+  /**
+   * Watches the objects of all kinds that a selector selects, while kinds come and go:
+   * a CustomResourceDefinition that is installed is followed at once, and one that is
+   * deleted no longer, its objects being reported as deleted. Only metadata is cached,
+   * unless the options say otherwise. A kind that may not be listed is named in the
+   * log and the health, and does not stop the others.
+   *
+   * @param selector Which kinds; `{}` for all that can be listed and watched.
+   * @param react A handler of all changes, on each replica; or a reconciler, of
+   * which each kind gets a controller.
+   * @param options Which objects of the kinds, and how a reconciler runs.
+   * @throws {TypeError} If the name is taken.
+   * @throws {TypeError | RangeError | SyntaxError} If the selector or an option is not
+   * valid; the error names it.
+   *
+   * @example Count the objects of each kind of a group
+   * ```ts
+   * import { Operator } from "@coracle/operator";
+   *
+   * const operator = new Operator();
+   * const counts = new Map<string, number>();
+   * operator.watchKinds({ groups: ["*.example.com"] }, ({ type }, { kind }) => {
+   *   const change = { added: 1, updated: 0, deleted: -1 }[type];
+   *   counts.set(kind, (counts.get(kind) ?? 0) + change);
+   * });
+   * ```
+   */
+  watchKinds(
+    selector: KindSelector,
+    react: KindsHandler | Reconciler<UntypedObject>,
+    options: KindsOptions = {},
+  ): KindsHandle {
+    const { config } = this.#settings;
+    const given = configuredController(
+      CRD_KIND,
+      { name: "kinds", ...options },
+      config,
+    );
+    const settings = kindsSettings(selector, react, given);
+    this.#checkName(settings.name);
+    const controller = new KindsController(settings, {
+      register: (kind, reconciler, options) =>
+        this.register(kind, reconciler, options),
+      unregister: (name) => this.unregister(name),
+    });
     this.#add(controller);
     return controller;
   }
@@ -567,29 +616,13 @@ export class Operator {
 
   /** Returns the health of the operator and its controllers. */
   health(): OperatorHealth {
-    const controllers = [...this.#controllers.values()].map((controller) =>
-      controller.health()
-    );
-    const { pressure, used = 0 } = this.#deps?.informers.budget ?? {};
-    pressure?.measure(used);
-    const started = this.#state === "started";
-    const lease = this.#coordination?.health();
-    const canLead = lease?.healthy ?? true;
-    const webhooks = this.#admission.health();
-    return {
-      started,
-      ready: started && canLead && webhooks?.ready !== false &&
-        controllers.every(({ ready }) => ready),
-      healthy: canLead && webhooks?.error === undefined &&
-        controllers.every(({ healthy }) => healthy),
-      leading: this.#state !== "stopped" &&
-        this.#coordination?.isLeading === true,
-      leader: this.#coordination?.leader,
-      lease,
-      webhooks,
-      memoryIsShort: pressure?.isHigh ?? false,
-      controllers,
-    };
+    return operatorHealth({
+      state: this.#state,
+      controllers: this.#controllers.values(),
+      informers: this.#deps?.informers,
+      coordination: this.#coordination,
+      webhooks: this.#admission.health(),
+    });
   }
 
   /**
@@ -656,37 +689,12 @@ export class Operator {
     await startController(controller, {
       ...this.#settings,
       startErrors,
-      deps: leaderOnly
-        ? deps
-        : unfenced(deps, this.#traced(this.#client as Client)),
+      deps: leaderOnly ? deps : unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
       conversion: this.#admission.conversion,
       signal,
     });
-  }
-
-  /**
-   * Starts the controllers of a kind again that the server serves under another
-   * plural or scope: their finalizer, their paths and their keys depend on it.
-   */
-  #followMoved(moved: ResolvedKind): void {
-    for (const controller of this.#controllers.values()) {
-      const isMoved = kindText(controller.kind) === kindText(moved) &&
-        !isResolved(controller.kind) && !this.#moving.has(controller);
-      if (!isMoved || this.#state !== "started") continue;
-      const { plural, scope } = moved;
-      const fields = { controller: controller.name, plural, scope };
-      const { logger } = this.#settings;
-      logger.warn(
-        "The server serves a kind under another plural or scope: its controller starts again",
-        fields,
-      );
-      this.#moving.add(controller);
-      this.#startAgain(controller).catch((error: unknown) =>
-        logger.error("Cannot start a controller again", { ...fields, error })
-      ).finally(() => this.#moving.delete(controller));
-    }
   }
 
   async #startAgain(controller: ManagedController): Promise<void> {
@@ -706,11 +714,15 @@ export class Operator {
     this.#state = "stopping";
     this.#ending.abort(new Error("Cannot run the operator: it was stopped"));
     this.#hurry = new AbortController();
-    await this.#drain(controllers);
+    await Promise.all([
+      this.#drain(controllers),
+      this.#admission.leave(this.#settings.shutdownGrace, this.#hurry.signal),
+    ]);
     try {
       await Promise.all(controllers.map((controller) => controller.stop()));
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
+      await this.#deps?.recording?.close();
       await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
@@ -751,19 +763,21 @@ export class Operator {
     this.#deps = {
       ...this.#settings,
       client: this.#traced(client),
+      unfenced: this.#traced(base),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
-        onMoved: (kind) => this.#followMoved(kind),
+        onMoved: (kind) => this.#moved.follow(kind),
         budget: operatorBudget(cache, { clock, log: logger }),
         snapshots: await openSnapshots(this.#settings, base),
       }),
       skipsRuns: skipsRuns(this.#settings),
+      historyLimit: () => historyLimit(this.#controllers.size),
       fieldManagers: () =>
         Array.from(
           this.#controllers.values(),
-          ({ settings }) => settings.fieldManager,
-        ),
+          ({ settings }) => [settings.fieldManager, ...settings.takeOver],
+        ).flat(),
       cap: this.#cap,
       log: logger,
       shard,
@@ -773,6 +787,7 @@ export class Operator {
       currentNamespace: base.namespace,
       isDeveloped: host().operators !== undefined,
       isOnce: this.#isOnce,
+      recording: await openRecording(this.#settings, base),
     };
     return this.#deps;
   }

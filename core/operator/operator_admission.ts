@@ -4,17 +4,19 @@
  *
  * @module
  */
-import type { Admission } from "../admission/admission_options.ts";
+import { type Admission, admissionOf } from "../admission/admission_options.ts";
 import {
   admissionRules,
   definitionRules,
 } from "../admission/admission_rules.ts";
 import type { WebhookHealth, Webhooks } from "../admission/webhooks.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
+import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
 import { host } from "../client/host.ts";
 import type { WebhookClientConfig } from "../client/webhook_host.ts";
 import { loadModule } from "../clock.ts";
+import type { Controller } from "../controller/controller.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { type DefinedKind, isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
@@ -51,6 +53,30 @@ export class OperatorAdmission {
   /** Adds an admission; that of a controller ends with it. */
   add(admission: Admission, controller?: string): void {
     this.#admissions.push({ admission, controller });
+  }
+
+  /**
+   * Adds the admission of a controller, if it has one.
+   *
+   * @throws {Error} If the operator is started.
+   */
+  addOf<P extends KubernetesObject>(
+    { kind, name, settings }: Pick<Controller<P>, "kind" | "name" | "settings">,
+    { isStarted }: { readonly isStarted: boolean },
+  ): void {
+    const { admission } = settings;
+    if (admission === undefined) return;
+    if (isStarted) {
+      throw new Error(
+        `Cannot register controller "${name}": the operator is started, and "admission" is served from its start only`,
+      );
+    }
+    const { validate, default: fill, ...options } = admission;
+    const handlers = {
+      ...(validate && { validate: validate.bind(admission) }),
+      ...(fill && { default: fill.bind(admission) }),
+    };
+    this.add(admissionOf(kind, handlers, options), name);
   }
 
   /** Number of admissions. */
@@ -138,6 +164,11 @@ export class OperatorAdmission {
   async remove(client: Client, signal: AbortSignal): Promise<void> {
     const webhooks = this.#webhooks ?? await this.#load(client, signal);
     await webhooks.remove();
+  }
+
+  /** Goes on to serve until API servers have moved to other replicas. */
+  async leave(limit: number, hurry: AbortSignal): Promise<void> {
+    await this.#webhooks?.leave(limit, hurry);
   }
 
   /** Stops serving. */

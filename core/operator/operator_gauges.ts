@@ -116,6 +116,25 @@ const TIER_GAUGES: GaugeTable<TierUsage> = [
   ],
 ];
 
+const INFORMER_GAUGES: GaugeTable<number> = [[
+  "coracle_informer_staleness_seconds",
+  "Time since data of the watches of a kind last arrived; an idle one has a bookmark about every minute.",
+  (staleness) => staleness / 1_000,
+]];
+
+const KIND_GAUGES: GaugeTable<NonNullable<ControllerHealth["kinds"]>> = [
+  [
+    "coracle_kinds_followed",
+    "Kinds that a watch of many kinds follows.",
+    ({ followed }) => followed,
+  ],
+  [
+    "coracle_kinds_unread",
+    "Kinds among them that could not be read so far, such as for want of a right.",
+    ({ unread }) => unread.length,
+  ],
+];
+
 const BUDGET_GAUGES: GaugeTable<Pick<MemoryBudget, "used" | "allowed">> = [
   [
     "coracle_cache_used_bytes",
@@ -231,6 +250,23 @@ export function addOperatorGauges(
         TIERS.map(([tier, usageOf]) =>
           [{ kind, tier }, usageOf(usage)] as const
         )
+      ),
+  );
+  add(
+    INFORMER_GAUGES,
+    ["kind"],
+    () =>
+      Array.from(
+        read().informers?.staleness() ?? [],
+        ([kind, staleness]) => [{ kind }, staleness],
+      ),
+  );
+  add(
+    KIND_GAUGES,
+    ["controller"],
+    () =>
+      read().controllers.flatMap(({ name: controller, kinds }) =>
+        kinds === undefined ? [] : [[{ controller }, kinds] as const]
       ),
   );
   add(BUDGET_GAUGES, [], () => [[{}, read().informers?.budget ?? NO_BUDGET]]);

@@ -1,6 +1,9 @@
 import type { WebhookHealth } from "../admission/webhooks.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
+import type { SyncProgress } from "../cache/informer/shared_informer.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
-import type { LeaseHealth } from "./coordination.ts";
+import type { ManagedController } from "./controller_start.ts";
+import type { Coordination, LeaseHealth } from "./coordination.ts";
 
 /** Health of an operator. */
 export interface OperatorHealth {
@@ -27,8 +30,42 @@ export interface OperatorHealth {
   readonly webhooks: WebhookHealth | undefined;
   /** Whether the process is close to its memory limit, if that is known. */
   readonly memoryIsShort: boolean;
+  /** Caches that are not complete, which the operator waits for at its start. */
+  readonly syncing: readonly SyncProgress[];
   /** Health of each controller. */
   readonly controllers: readonly ControllerHealth[];
+}
+
+/** Puts together the health of an operator. */
+export function operatorHealth(
+  { state, controllers: all, informers, coordination, webhooks }: {
+    readonly state: "stopped" | "starting" | "started" | "stopping";
+    readonly controllers: Iterable<Pick<ManagedController, "health">>;
+    readonly informers: InformerPool | undefined;
+    readonly coordination: Coordination | undefined;
+    readonly webhooks: WebhookHealth | undefined;
+  },
+): OperatorHealth {
+  const controllers = Array.from(all, (controller) => controller.health());
+  const { pressure, used = 0 } = informers?.budget ?? {};
+  pressure?.measure(used);
+  const started = state === "started";
+  const lease = coordination?.health();
+  const canLead = lease?.healthy ?? true;
+  return {
+    started,
+    ready: started && canLead && webhooks?.ready !== false &&
+      controllers.every(({ ready }) => ready),
+    healthy: canLead && webhooks?.error === undefined &&
+      controllers.every(({ healthy }) => healthy),
+    leading: state !== "stopped" && coordination?.isLeading === true,
+    leader: coordination?.leader,
+    lease,
+    webhooks,
+    memoryIsShort: pressure?.isHigh ?? false,
+    syncing: informers?.syncing() ?? [],
+    controllers,
+  };
 }
 
 /** Health with counts and names only, without texts of errors. */

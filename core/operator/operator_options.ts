@@ -31,6 +31,12 @@ import {
   type Namespaces,
   NAMESPACES_OPTION,
 } from "../controller/namespaces.ts";
+import {
+  checkRecordPlace,
+  RECORD_OPTIONS,
+  type RecordOptions,
+  type RecordSettings,
+} from "../controller/record/record_options.ts";
 import { jsonLogger, type Logger, unfailingLogger } from "../logger.ts";
 import { type Metrics, unfailingMetrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
@@ -175,6 +181,11 @@ export interface OperatorOptions {
   readonly syncTimeout?: Duration | undefined;
   /** Memory limits for the caches of all controllers. */
   readonly cache?: OperatorCacheOptions | undefined;
+  /**
+   * Recording of the last runs for `coracle replay`: what they read and wrote, with
+   * times and causes, and without the values of Secrets. Defaults to none.
+   */
+  readonly record?: RecordOptions | undefined;
   /** Options for the connections of watches and their recovery. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
@@ -206,6 +217,7 @@ type Undefined =
   | "tracer"
   | "probes"
   | "webhooks"
+  | "record"
   | "config";
 
 const CACHE_OPTIONS: OptionTable<
@@ -248,6 +260,11 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   startErrors: { type: ["fail", "wait"], default: "fail" },
   syncTimeout: { type: "duration", default: "2m" },
   cache: { type: "object", default: {}, options: CACHE_OPTIONS },
+  record: {
+    type: "object?",
+    options: RECORD_OPTIONS,
+    check: checkRecordPlace,
+  },
   reconnect: { type: "object", default: {}, options: RECONNECT_OPTIONS },
   config: "object?",
   clock: { type: "clock", default: systemClock },
@@ -262,6 +279,7 @@ export interface OperatorSettings extends
     | "sharding"
     | "probes"
     | "webhooks"
+    | "record"
     | "metrics"
     | "logger"
   > {
@@ -269,6 +287,7 @@ export interface OperatorSettings extends
   readonly sharding: LeaderElectionSettings | undefined;
   readonly probes: ProbeSettings | undefined;
   readonly webhooks: WebhookPlace | undefined;
+  readonly record: RecordSettings | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }

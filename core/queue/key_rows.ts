@@ -1,6 +1,11 @@
 const FIRST_CAPACITY = 64;
-/** Capacity that is never given back. */
-const KEPT_CAPACITY = 4_096;
+/** Capacity that is never given back: there may be a thousand queues. */
+const KEPT_CAPACITY = FIRST_CAPACITY;
+/** Columns of a table without rows, shared by all. */
+const NO_INTS = new Int32Array(0);
+const NO_BYTES = new Uint8Array(0);
+const NO_COUNTS = new Uint32Array(0);
+const NO_TIMES = new Float64Array(0);
 /** Numbers of an entry of the index: the row plus one, and the hash of its key. */
 const ENTRY = 2;
 
@@ -36,36 +41,36 @@ export class KeyRows {
   #lastHash = 0;
   #index: Int32Array = new Int32Array(ENTRY * FIRST_CAPACITY);
   #keys: (string | undefined)[] = [];
-  #free: Int32Array = new Int32Array(0);
+  #free: Int32Array = NO_INTS;
   #freeCount = 0;
   /** Number of rows that are or were used since the table was empty. */
   #used = 0;
   #size = 0;
   #capacity = 0;
 
-  hashes: Int32Array = new Int32Array(0);
-  states: Uint8Array = new Uint8Array(0);
+  hashes: Int32Array = NO_INTS;
+  states: Uint8Array = NO_BYTES;
   /** Next run: its cause, details and number of adds; none if that is zero. */
-  priorities: Uint8Array = new Uint8Array(0);
-  causes: Uint8Array = new Uint8Array(0);
-  events: Uint32Array = new Uint32Array(0);
+  priorities: Uint8Array = NO_BYTES;
+  causes: Uint8Array = NO_BYTES;
+  events: Uint32Array = NO_COUNTS;
   details: unknown[] = [];
   /** Value that the owner of the key keeps in its row; undefined if absent. */
   values: unknown[] = [];
   /** Time when the key began to wait. */
-  addedAt: Float64Array = new Float64Array(0);
+  addedAt: Float64Array = NO_TIMES;
   /** Deadlines, infinite if absent. */
-  timerAt: Float64Array = new Float64Array(0);
-  timerCauses: Uint8Array = new Uint8Array(0);
-  plannedAt: Float64Array = new Float64Array(0);
-  plannedCauses: Uint8Array = new Uint8Array(0);
-  heldUntil: Float64Array = new Float64Array(0);
+  timerAt: Float64Array = NO_TIMES;
+  timerCauses: Uint8Array = NO_BYTES;
+  plannedAt: Float64Array = NO_TIMES;
+  plannedCauses: Uint8Array = NO_BYTES;
+  heldUntil: Float64Array = NO_TIMES;
   /** Places of keys whose timer is their interval. */
-  places: Float64Array = new Float64Array(0);
+  places: Float64Array = NO_TIMES;
   /** Positions in the heap of deadlines, and neighbours in a list of waiting keys. */
-  heapIndex: Int32Array = new Int32Array(0);
-  previous: Int32Array = new Int32Array(0);
-  next: Int32Array = new Int32Array(0);
+  heapIndex: Int32Array = NO_INTS;
+  previous: Int32Array = NO_INTS;
+  next: Int32Array = NO_INTS;
 
   /** Number of keys. */
   get size(): number {

@@ -1,4 +1,5 @@
 import type { Clock, Logger } from "@coracle/operator/client";
+import type { Service } from "@coracle/operator/kinds";
 import { type KeyPair, loadModule } from "@coracle/operator/internal";
 import { Authenticator } from "./access/authenticator.ts";
 import { RoleAuthorizer } from "./access/role_authorizer.ts";
@@ -57,6 +58,7 @@ export interface InstanceOptions extends
     | "serviceAccounts"
     | "services"
     | "simulate"
+    | "webhookCertificate"
   > {
   readonly builtin: BuiltinResources;
   readonly crd: CustomResources;
@@ -71,6 +73,18 @@ export interface InstanceOptions extends
   readonly authority: () => KeyPair;
   /** Objects from an earlier instance or a file. */
   readonly content: ServerContent | undefined;
+  /** State of another instance, with which this one goes on in place of content. */
+  readonly point?: ServerPoint | undefined;
+}
+
+/** State of a server from which others can go on. */
+export interface ServerPoint {
+  readonly store: Store;
+  readonly revision: number;
+  /** Random values from then on; each server copies it. */
+  readonly random: Random;
+  /** Whether the controllers of workloads were running. */
+  readonly hasControllers: boolean;
 }
 
 /**
@@ -119,9 +133,12 @@ export class Instance {
       webhooks: new WebhookCaller({
         clock,
         services: options.services ?? {},
-        serviceExists: (namespace, name) =>
-          store.collection({ group: "", plural: "services" })
-            .get(storageKey({ namespace, name })) !== undefined,
+        externalName: (namespace, name) => {
+          const object = store.collection({ group: "", plural: "services" })
+            .get(storageKey({ namespace, name }))?.parse() as Service;
+          return object && (object.spec?.externalName ?? "");
+        },
+        certificate: options.webhookCertificate,
       }),
       accountTokens,
       authenticator: new Authenticator(options.authenticate, accountTokens),
@@ -166,14 +183,16 @@ export class Instance {
         : []),
       ...collectors,
     ];
-    if (options.content === undefined) bootstrap(context);
-    else {
-      this.#load(options.content, definitions);
-      for (const collector of collectors) {
-        collector.begin(options.content.isPart);
-      }
+    const { content, point } = options;
+    if (point !== undefined) {
+      store.resumeFrom(point.store, point.revision);
+      definitions.begin();
+    } else if (content === undefined) bootstrap(context);
+    else this.#load(content, definitions);
+    if (content !== undefined || point !== undefined) {
+      for (const collector of collectors) collector.begin(content?.isPart);
     }
-    store.begin();
+    if (point === undefined) store.begin();
     namespaces.begin();
     for (const controller of quotas) controller.begin();
     this.handler = new RequestHandler({
@@ -236,6 +255,17 @@ export class Instance {
       }
     }
     return { revision: store.revision, objects };
+  }
+
+  /** Current state, from which others can go on. */
+  point(): ServerPoint {
+    const { store, random } = this.context;
+    return {
+      store,
+      revision: store.revision,
+      random: random.copy(),
+      hasControllers: this.#loading !== undefined,
+    };
   }
 
   /** Whether a request may affect the controllers that are not loaded yet. */

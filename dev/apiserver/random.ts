@@ -10,6 +10,8 @@ export interface Random {
    * Suffix of a generated name: five characters without vowels and look-alikes.
    */
   suffix(): string;
+  /** Creates a generator that goes on from here, independently. */
+  copy(): Random;
 }
 
 /** Alphabet of kube-apiserver's name suffixes. */
@@ -25,6 +27,12 @@ export function seededRandom(seed?: number): Random {
   const state = new Uint32Array(4);
   if (seed === undefined) crypto.getRandomValues(state);
   else state.set([seed, seed / 2 ** 32, 0x9e3779b9, 1]);
+  const random = randomFrom(state);
+  for (let round = 0; round < 12; round++) random.next();
+  return random;
+}
+
+function randomFrom(state: Uint32Array): Random {
   const next32 = (): number => {
     const [a = 0, b = 0, c = 0, d = 0] = state;
     const result = (a + b + d) | 0;
@@ -34,7 +42,6 @@ export function seededRandom(seed?: number): Random {
     state[2] = ((c << 21) | (c >>> 11)) + result;
     return result >>> 0;
   };
-  for (let round = 0; round < 12; round++) next32();
   const words = Buffer.alloc(16);
   return {
     next: () => next32() / 2 ** 32,
@@ -53,5 +60,6 @@ export function seededRandom(seed?: number): Random {
       }
       return text;
     },
+    copy: () => randomFrom(state.slice()),
   };
 }

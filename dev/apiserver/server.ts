@@ -17,7 +17,7 @@ import type { Faults } from "./faults/faults.ts";
 import type { ServerRequest, ServerResponse } from "./http/exchange.ts";
 import { InProcessTransport } from "./http/in_process_transport.ts";
 import { Listener } from "./http/listener.ts";
-import { Instance } from "./instance.ts";
+import { Instance, type ServerPoint } from "./instance.ts";
 import { kubeconfigDocument } from "./kubeconfig_document.ts";
 import { type Random, seededRandom } from "./random.ts";
 import {
@@ -63,6 +63,15 @@ export let startWith: (
   content: ServerContent,
 ) => Promise<ApiServer>;
 
+/** State of a server that runs, for tools of this project. */
+export let pointOf: (server: ApiServer) => ServerPoint | undefined;
+
+/** Starts a server that goes on from a state of another one, for tools of this project. */
+export let startAt: (
+  options: ApiServerOptions,
+  point: ServerPoint,
+) => Promise<ApiServer>;
+
 /** Whether the HTTP/2 of the runtime holds; see {@linkcode ApiServerOptions}. */
 const SERVES_HTTP2 = !("Bun" in globalThis || "Deno" in globalThis);
 
@@ -74,7 +83,9 @@ const SERVES_HTTP2 = !("Bun" in globalThis || "Deno" in globalThis);
 export class ApiServer {
   static {
     storeOf = (server) => server.#instance?.context.store;
-    startWith = (options, content) => ApiServer.#start(options, content);
+    startWith = (options, content) => ApiServer.#start(options, { content });
+    pointOf = (server) => server.#instance?.point();
+    startAt = (options, point) => ApiServer.#start(options, { point });
   }
 
   readonly #options: ApiServerOptions;
@@ -96,11 +107,15 @@ export class ApiServer {
   #token: string;
   #port: number;
 
-  private constructor(options: ApiServerOptions, kinds: Kinds) {
+  private constructor(
+    options: ApiServerOptions,
+    kinds: Kinds,
+    random: Random = seededRandom(options.seed),
+  ) {
     this.#options = options;
     this.#kinds = kinds;
     this.#clock = options.clock ?? systemClock;
-    this.#random = seededRandom(options.seed);
+    this.#random = random;
     this.#logger = options.logger ?? silentLogger;
     this.#users = new Map(
       options.users?.map((user) => [user.token, userOf(user)]),
@@ -143,7 +158,10 @@ export class ApiServer {
 
   static async #start(
     options: ApiServerOptions,
-    content?: ServerContent,
+    { content, point }: {
+      readonly content?: ServerContent;
+      readonly point?: ServerPoint;
+    } = {},
   ): Promise<ApiServer> {
     checkServerOptions(options);
     const [builtin, crd, { Client }] = await Promise.all([
@@ -151,11 +169,15 @@ export class ApiServer {
       import("./crd/custom_resources.ts"),
       import("@coracle/operator/client"),
     ]);
-    const server = new ApiServer(options, { builtin, crd, Client });
+    const kinds = { builtin, crd, Client };
+    const server = new ApiServer(options, kinds, point?.random.copy());
     const { data } = options;
     try {
       if (data !== undefined) server.#unlock = await lockJournal(data);
-      await server.#begin(data === undefined ? content : readJournal(data));
+      await server.#begin(
+        data === undefined ? content : readJournal(data),
+        point,
+      );
     } catch (error) {
       await server.stop();
       throw error;
@@ -163,7 +185,10 @@ export class ApiServer {
     return server;
   }
 
-  async #begin(content: ServerContent | undefined): Promise<void> {
+  async #begin(
+    content: ServerContent | undefined,
+    point?: ServerPoint,
+  ): Promise<void> {
     const { data, port, establishingDelay = 10, simulate } = this.#options;
     await this.#kinds.crd.prepareObjects(definitionsIn(content));
     const instance = new Instance({
@@ -176,8 +201,9 @@ export class ApiServer {
       authenticate: (token) => this.#authenticate(token),
       authority: () => this.#authorityPair(),
       content,
+      point,
     });
-    if (content !== undefined || simulate) {
+    if (content !== undefined || simulate || point?.hasControllers) {
       await instance.startControllers();
     }
     if (data !== undefined) {

@@ -210,6 +210,12 @@ export interface ApiServerOptions {
       >
     >
     | undefined;
+  /**
+   * Client certificate that admission webhooks are called with, as the
+   * `kubeConfigFile` of an `AdmissionConfiguration` gives it to kube-apiserver. By
+   * default they are called without, as conversion webhooks always are.
+   */
+  readonly webhookCertificate?: KeyPair | undefined;
   /** Logger for internal errors; by default nothing is logged. */
   readonly logger?: Logger | undefined;
 }
@@ -254,6 +260,7 @@ const RULES: OptionRules<ApiServerOptions> = {
   authority: "object?",
   serving: "object?",
   clientAuthorities: "name?",
+  webhookCertificate: "object?",
   serviceAccounts: { type: "object?", options: ACCOUNT_RULES },
   disabledAdmission: "strings?",
   data: "name?",

@@ -6,6 +6,7 @@ import { devCommand } from "./dev_command.ts";
 import { envtestCommand } from "./envtest_command.ts";
 import { kindsCommand } from "./kinds_command.ts";
 import { planCommand } from "./plan_command.ts";
+import { replayCommand } from "./replay_command.ts";
 import { snapshotCommand } from "./snapshot_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
 import { migrateCommand } from "./migrate_command.ts";
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   checkCommand,
   planCommand,
   snapshotCommand,
+  replayCommand,
   whyCommand,
   uiCommand,
 ];

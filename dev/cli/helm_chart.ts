@@ -11,6 +11,7 @@ import {
   POD_SETTINGS,
   type PodSettings,
   probePorts,
+  sourcePorts,
   webhookPorts,
 } from "./operator_deployment.ts";
 import {
@@ -57,7 +58,7 @@ export function helmChart(
 ): readonly ManifestFile[] {
   const { name, operators } = input;
   const place = { name: NAME, namespace: NAMESPACE };
-  const { definitions, policies, rbac, userRoles, webhooks } =
+  const { definitions, policies, rbac, userRoles, webhooks, sources } =
     operatorManifests({ ...input, ...place });
   const [account, ...roles] = rbac;
   const bound = roles.map((role) => ({
@@ -74,6 +75,7 @@ export function helmChart(
     interval: scalar("serviceMonitor.interval"),
     monitorLabels: { [MERGED]: "serviceMonitor.labels" },
     egress: block("networkPolicy.egress"),
+    metricsFrom: block("networkPolicy.metricsFrom"),
   };
   const raw = (text: string) => text.replaceAll("CHART", name);
   const render = (condition: string, ...objects: readonly unknown[]) =>
@@ -106,7 +108,7 @@ export function helmChart(
       ".Values.networkPolicy.enabled",
       networkPolicy({
         ...target,
-        ports: [...ports, ...webhookPorts(operators)],
+        called: [...webhookPorts(operators), ...sourcePorts(operators)],
       }),
     ),
     ...ports.length > 0 && {
@@ -123,6 +125,9 @@ export function helmChart(
     files["webhooks.yaml"] = registered.map((object) =>
       template(toYaml(object), name)
     ).join("---\n");
+  }
+  for (const service of sources) {
+    files["sources.yaml"] = template(toYaml(service), name);
   }
   if (policies.length > 0) {
     files["policies.yaml"] = policies.map((one) =>
@@ -200,6 +205,10 @@ function template(yaml: string, chart: string): string {
       (_, suffix: string) =>
         suffix === ""
           ? `{{ ${include("fullname")} | quote }}`
+          : suffix === "-sources" // The name of a Service has at most 63 characters.
+          ? `"{{ ${
+            include("fullname")
+          } | trunc 55 | trimSuffix "-" }}${suffix}"`
           : `"{{ ${include("fullname")} }}${suffix}"`,
     )
     .replaceAll(ACCOUNT, `{{ ${include("serviceAccountName")} | quote }}`)
@@ -218,7 +227,7 @@ function deploymentOf({ operators }: OperatorManifestInput): unknown {
     account: ACCOUNT,
     settings: blocks(
       Object.keys(POD_SETTINGS),
-    ) as PodSettings,
+    ) as unknown as PodSettings,
     metadata: { annotations: block("podAnnotations") },
     pod: blocks(POD_VALUES),
     container: {

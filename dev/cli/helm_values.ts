@@ -1,7 +1,7 @@
-import { POD_SETTINGS, probePorts } from "./operator_deployment.ts";
+import { POD_SETTINGS, probePorts, replicasOf } from "./operator_deployment.ts";
 import type { OperatorManifestInput } from "./operator_manifests.ts";
 import type { ToYaml } from "./manifest_output.ts";
-import { EGRESS } from "./optional_manifests.ts";
+import { EGRESS, SCRAPERS } from "./optional_manifests.ts";
 
 /** Splits an image at its tag and its digest. */
 export function imageParts(
@@ -49,13 +49,13 @@ function valuesOf(
     ],
     replicas: [
       "More than one need leader election or sharding.",
-      1,
+      replicasOf(input.operators),
       { type: "integer", minimum: 0 },
     ],
     resources: ["", resources, ANY_OBJECT],
     env: [
       "Environment of the container; these limit the memory of the runtime.",
-      env,
+      [...env, ...input.env ?? []],
       ANY_LIST,
     ],
     podSecurityContext: ["", podSecurityContext, ANY_OBJECT],
@@ -99,9 +99,9 @@ function valuesOf(
       }),
     ],
     networkPolicy: [
-      "egress allows name resolution and the API server; add what your code calls.",
-      { enabled: false, egress: EGRESS },
-      fields({ enabled: SWITCH, egress: ANY_LIST }),
+      "metricsFrom are those who may read the metrics; egress allows name resolution and the API server; add what your code calls.",
+      { enabled: false, metricsFrom: SCRAPERS, egress: EGRESS },
+      fields({ enabled: SWITCH, metricsFrom: ANY_LIST, egress: ANY_LIST }),
     ],
   };
 }

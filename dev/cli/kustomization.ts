@@ -1,6 +1,11 @@
 import { imageParts } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
-import { probePorts, webhookPorts } from "./operator_deployment.ts";
+import {
+  probePorts,
+  replicasOf,
+  sourcePorts,
+  webhookPorts,
+} from "./operator_deployment.ts";
 import {
   type OperatorManifestInput,
   operatorManifests,
@@ -21,7 +26,7 @@ export function kustomization(
   const { name, namespace, image, operators } = input;
   const found = operatorManifests(input);
   const place = { name, namespace, ports: probePorts(operators) };
-  const reached = [...place.ports, ...webhookPorts(operators)];
+  const called = [...webhookPorts(operators), ...sourcePorts(operators)];
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
@@ -30,6 +35,7 @@ export function kustomization(
     ...found.policies.length > 0 && {
       "policies.yaml": policyObjects(found.policies),
     },
+    ...found.sources.length > 0 && { "sources.yaml": found.sources },
     "deployment.yaml": [found.deployment],
   };
   const components: Readonly<Record<string, readonly unknown[]>> = {
@@ -39,7 +45,7 @@ export function kustomization(
     ...found.webhooks.length === 0 && {
       "disruption-budget": [disruptionBudget(place)],
     },
-    "network-policy": [networkPolicy({ ...place, ports: reached })],
+    "network-policy": [networkPolicy({ ...place, called })],
   };
   const file = (path: string, objects: readonly unknown[]): ManifestFile => ({
     path,
@@ -54,7 +60,7 @@ export function kustomization(
       name: repository,
       ...digest === "" ? { newTag: tag || "latest" } : { digest },
     }],
-    replicas: [{ name, count: 1 }],
+    replicas: [{ name, count: replicasOf(operators) }],
   });
   const more = Object.keys(components).map((name) =>
     `#   - components/${name}\n`

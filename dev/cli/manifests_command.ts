@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import process from "node:process";
 import { isBuiltIn } from "@coracle/operator/internal";
 import { roleAccess } from "../testing/operator_access.ts";
 import {
@@ -7,7 +8,7 @@ import {
   suggestion,
   UsageError,
 } from "./command.ts";
-import { isLoopback } from "./operator_deployment.ts";
+import { isLoopback, type Variable } from "./operator_deployment.ts";
 import { sayConversions } from "./conversions.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
@@ -64,6 +65,8 @@ export const manifestsCommand: Command = {
     "name NAME": "name of the operator; by default that of the first file",
     "namespace NAME": "namespace of the operator; by default NAME-system",
     ...RIGHTS_FLAGS,
+    "env NAME…":
+      "variables that the container gets as they are here; no secrets",
     ...EXPLAIN_FLAG,
   },
   async run({ flags, operands, terminal }) {
@@ -92,6 +95,7 @@ export const manifestsCommand: Command = {
       policies: described.flatMap(({ policies }) => policies),
       managed: await managedKinds(listOf(flags, "manages")),
       recorded: recordedRequests(records),
+      env: variables(listOf(flags, "env"), process.env),
     };
     const further = furtherAccess(input).map(({ request }) => request);
     const seen = records.length === 0
@@ -121,6 +125,7 @@ export const manifestsCommand: Command = {
           ...userRoles,
           ...found.webhooks,
           ...policyObjects(policies),
+          ...found.sources,
           found.deployment,
         ],
         notes: text,
@@ -144,6 +149,30 @@ export const manifestsCommand: Command = {
     return Math.max(refused, finish());
   },
 };
+
+/** Variables that decide on the options of an operator, and so on its rights. */
+const OPTION_VARIABLE = /^CORACLE_(?:OPERATOR|CONTROLLER)_/;
+
+/**
+ * Variables of the container: those that are named, and those of options, by which
+ * the operators were read.
+ *
+ * @throws {UsageError} If one that is named is not set.
+ */
+function variables(
+  named: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): readonly Variable[] {
+  const options = Object.keys(environment)
+    .filter((name) => OPTION_VARIABLE.test(name)).sort();
+  return [...new Set([...named, ...options])].map((name) => {
+    const value = environment[name];
+    if (value !== undefined) return { name, value };
+    throw new UsageError(
+      `Cannot run manifests: --env names a variable that is not set here: received "${name}"`,
+    );
+  });
+}
 
 /** Format and folder of files; undefined for YAML on standard output. */
 function outputOf(
@@ -244,6 +273,27 @@ function assumptions(input: OperatorManifestInput): readonly string[] {
       `Granted: ${
         roles.verbs.join(" and ")
       } on all roles, since the operator writes roles or their bindings: limit the rule by resourceNames to those that it may give.`,
+    );
+  }
+  const places = controllers.flatMap(({ settings }) =>
+    Array.isArray(settings.namespaces) ? settings.namespaces : []
+  );
+  for (const { settings } of operators) {
+    if (Array.isArray(settings.namespaces)) places.push(...settings.namespaces);
+  }
+  if (places.length > 0 && input.env?.length === 0) {
+    notes.push(
+      `Assumed: the operator watches ${
+        [...new Set(places)].join(", ")
+      } wherever it runs; where that comes from the environment, name its variables by --env.`,
+    );
+  }
+  for (
+    const { name, host } of controllers.flatMap(({ listens = [] }) => listens)
+  ) {
+    if (!isLoopback(host)) continue;
+    notes.push(
+      `Left out: the port of the event source "${name}", since nobody outside of the pod reaches ${host}.`,
     );
   }
   for (const { settings } of operators) {

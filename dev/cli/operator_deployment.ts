@@ -17,12 +17,17 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
 
 const MEMORY_LIMIT = "384Mi";
 
-export type PodSettings = Readonly<
-  Record<
-    "podSecurityContext" | "env" | "resources" | "securityContext",
-    unknown
+/** Variable of the environment. */
+export interface Variable {
+  readonly name: string;
+  readonly value: string;
+}
+
+export type PodSettings =
+  & Readonly<
+    Record<"podSecurityContext" | "resources" | "securityContext", unknown>
   >
->;
+  & { readonly env: readonly Variable[] };
 
 /** Settings of the pod that a deployment may change. */
 export const POD_SETTINGS: PodSettings = {
@@ -61,32 +66,59 @@ export function isShared(operators: readonly OperatorDescription[]): boolean {
   );
 }
 
+/** Port of the container, by its name. */
+export interface ContainerPort {
+  readonly name: string;
+  readonly containerPort: number;
+}
+
+function named(name: string, ports: readonly number[]): ContainerPort[] {
+  return ports.map((containerPort, index) => ({
+    name: index === 0 ? name : `${name}-${index + 1}`,
+    containerPort,
+  }));
+}
+
+/** Whether other pods reach a port that is listened on. */
+export function isReached(
+  listens: { readonly port: number; readonly host: string },
+): boolean {
+  return listens.port !== 0 && !isLoopback(listens.host);
+}
+
 /** Ports of the probes that the kubelet reaches. */
 export function probePorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { probes } }) =>
-    probes === undefined || probes.port === 0 || isLoopback(probes.host)
-      ? []
-      : [probes.port]
-  ).map((containerPort, index) => ({
-    name: index === 0 ? "probes" : `probes-${index + 1}`,
-    containerPort,
-  }));
+): readonly ContainerPort[] {
+  const probes = operators.flatMap(({ settings }) => settings.probes ?? []);
+  return named("probes", probes.filter(isReached).map(({ port }) => port));
 }
 
 /** Ports of the webhooks that a Service leads to. */
 export function webhookPorts(
   operators: readonly OperatorDescription[],
-): readonly { readonly name: string; readonly containerPort: number }[] {
-  return operators.flatMap(({ settings: { webhooks } }) =>
+): readonly ContainerPort[] {
+  const ports = operators.flatMap(({ settings: { webhooks } }) =>
     webhooks === undefined || "serve" in webhooks || !webhooks.service
       ? []
       : [webhooks.port]
-  ).map((containerPort, index) => ({
-    name: index === 0 ? "webhooks" : `webhooks-${index + 1}`,
-    containerPort,
-  }));
+  );
+  return named("webhooks", ports);
+}
+
+/** Ports of event sources that a Service leads to. */
+export function sourcePorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  const listens = operators.flatMap(({ controllers }) =>
+    controllers.flatMap(({ listens = [] }) => listens)
+  );
+  return named("sources", listens.filter(isReached).map(({ port }) => port));
+}
+
+/** Replicas of a first deployment: with a leader, another stands by. */
+export function replicasOf(operators: readonly OperatorDescription[]): number {
+  return isShared(operators) ? 2 : 1;
 }
 
 /** Ports and probes of the container; empty without ports. */
@@ -94,7 +126,11 @@ function containerProbes(
   operators: readonly OperatorDescription[],
 ): Readonly<Record<string, unknown>> {
   const probes = probePorts(operators);
-  const ports = [...probes, ...webhookPorts(operators)];
+  const ports = [
+    ...probes,
+    ...webhookPorts(operators),
+    ...sourcePorts(operators),
+  ];
   const [first] = probes;
   if (first === undefined) return ports.length > 0 ? { ports } : {};
   const get = (path: string) => ({
@@ -148,7 +184,7 @@ export function operatorDeployment(
     kind: "Deployment",
     metadata: { name, namespace, labels },
     spec: {
-      replicas: more.replicas ?? 1,
+      replicas: more.replicas ?? replicasOf(operators),
       // Two replicas at the same time would reconcile everything twice.
       ...!isShared(operators) && { strategy: { type: "Recreate" } },
       selector: { matchLabels: labels },

@@ -29,6 +29,7 @@ function plainController(
 ): Controller {
   const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
     controller;
+  const { listens } = controller;
   const { settings } = controller;
   const { install, migrateStorage, namespaces, usesFinalizer } = settings;
   const plain = (given: Kind) => plainKind(given, builtIn);
@@ -39,6 +40,7 @@ function plainController(
     stateKind: stateKind && { ...stateKind, kind: plain(stateKind.kind) },
     secondaryKinds: secondaryKinds.map(plain),
     readOnlyKinds: readOnlyKinds.map(plain),
+    listens: listens?.map(({ name, port, host }) => ({ name, port, host })),
     settings: {
       install,
       migrateStorage,

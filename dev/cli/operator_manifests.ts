@@ -22,7 +22,14 @@ import {
   type OperatorDescription,
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
-import { operatorDeployment, operatorLabels } from "./operator_deployment.ts";
+import {
+  operatorDeployment,
+  operatorLabels,
+  POD_SETTINGS,
+  sourcePorts,
+  type Variable,
+} from "./operator_deployment.ts";
+import { sourceService } from "./optional_manifests.ts";
 import { userRoles } from "./user_roles.ts";
 import { conversionService, webhookManifests } from "./webhook_manifests.ts";
 import { convertedBy } from "./conversions.ts";
@@ -58,6 +65,8 @@ export interface OperatorManifestInput {
   readonly policies: readonly ExportedPolicy[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
+  /** Variables of the container besides those of the memory. */
+  readonly env?: readonly Variable[] | undefined;
   /** Requests of a recorded run; undefined without a recording. */
   readonly recorded: readonly RecordedRequest[] | undefined;
 }
@@ -78,6 +87,8 @@ export interface OperatorManifests {
   /** Roles for the users of the kinds. */
   readonly userRoles: readonly RbacManifest[];
   readonly deployment: unknown;
+  /** Service of event sources that are called from outside; empty without any. */
+  readonly sources: readonly unknown[];
 }
 
 export function operatorManifests(
@@ -121,7 +132,17 @@ export function operatorManifests(
       name,
       labels: operatorLabels(name),
     }),
-    deployment: operatorDeployment({ name, namespace, image, operators }),
+    deployment: operatorDeployment({
+      name,
+      namespace,
+      image,
+      operators,
+      settings: {
+        ...POD_SETTINGS,
+        env: [...POD_SETTINGS.env, ...input.env ?? []],
+      },
+    }),
+    sources: sourceService({ name, namespace, ports: sourcePorts(operators) }),
   };
 }
 

@@ -1,19 +1,47 @@
-import { operatorLabels } from "./operator_deployment.ts";
+import { type ContainerPort, operatorLabels } from "./operator_deployment.ts";
 
 /** Name, namespace, ports and settings of the objects beside a Deployment. */
 interface Place {
   readonly name: string;
   readonly namespace: string;
-  /** Ports of the pods. */
+  /** Ports of the pods with probes and metrics. */
   readonly ports: readonly { readonly name: string }[];
+  /** Ports that others call: webhooks and event sources. */
+  readonly called?: readonly { readonly name: string }[];
   /** Number of pods that a drain may evict at the same time; 1 by default. */
   readonly maxUnavailable?: unknown;
   /** Interval between two scrapes; 30 seconds by default. */
   readonly interval?: unknown;
   /** Further labels of the ServiceMonitor. */
   readonly monitorLabels?: object;
+  /** Who may read the metrics; {@linkcode SCRAPERS} by default. */
+  readonly metricsFrom?: unknown;
   /** Rules for outgoing connections; {@linkcode EGRESS} by default. */
   readonly egress?: unknown;
+}
+
+/** Service of the event sources that are called from outside; empty without any. */
+export function sourceService(
+  { name, namespace, ports }: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly ports: readonly ContainerPort[];
+  },
+): readonly unknown[] {
+  const labels = operatorLabels(name);
+  return ports.length === 0 ? [] : [{
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: `${name.slice(0, 55)}-sources`, namespace, labels },
+    spec: {
+      selector: labels,
+      ports: ports.map(({ name, containerPort }) => ({
+        name,
+        port: containerPort,
+        targetPort: name,
+      })),
+    },
+  }];
 }
 
 /** Service of the ports of an operator, for Prometheus to find its pods. */
@@ -65,6 +93,14 @@ export function disruptionBudget(
   };
 }
 
+/**
+ * Peers that may read the metrics: pods of namespaces with this label, as in the
+ * manifests of kubebuilder. The kubelet reaches the probes of its node's pods anyway.
+ */
+export const SCRAPERS: readonly unknown[] = [
+  { namespaceSelector: { matchLabels: { metrics: "enabled" } } },
+];
+
 /** Connections of an operator, besides those of the reconcilers. */
 export const EGRESS: readonly unknown[] = [
   {
@@ -76,11 +112,14 @@ export const EGRESS: readonly unknown[] = [
   },
 ];
 
-/** NetworkPolicy for probes, metrics, name resolution and the API server. */
+/** NetworkPolicy for metrics, webhooks, name resolution and the API server. */
 export function networkPolicy(
-  { name, namespace, ports, egress = EGRESS }: Place,
+  { name, namespace, ports, called = [], ...peers }: Place,
 ): unknown {
+  const { metricsFrom = SCRAPERS, egress = EGRESS } = peers;
   const labels = operatorLabels(name);
+  const to = (reached: Place["ports"]) =>
+    reached.map(({ name: port }) => ({ port, protocol: "TCP" }));
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",
@@ -88,9 +127,11 @@ export function networkPolicy(
     spec: {
       podSelector: { matchLabels: labels },
       policyTypes: ["Ingress", "Egress"],
-      ingress: ports.length === 0 ? [] : [{
-        ports: ports.map(({ name: port }) => ({ port, protocol: "TCP" })),
-      }],
+      ingress: [
+        ...ports.length > 0 ? [{ ports: to(ports), from: metricsFrom }] : [],
+        // The API server, and whoever calls a source, may be anywhere.
+        ...called.length > 0 ? [{ ports: to(called) }] : [],
+      ],
       egress,
     },
   };

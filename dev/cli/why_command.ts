@@ -147,7 +147,8 @@ function reason(error: unknown): string {
   return cause.message || code || message;
 }
 
-function historyText(history: ObjectHistory): string {
+/** Runs of an object, each on some lines. */
+export function historyText(history: ObjectHistory): string {
   const { controller, object, known, attempt, exhausted } = history;
   const { runningFor, aborted, scheduled } = history;
   const notes = [

@@ -76,10 +76,20 @@ export function operatorAccess(
         namespaces: [state.namespace ?? namespace],
       });
     }
-    return controllerAccess(controller, options)
-      .map((one) => ({ namespaces, ...one }));
+    return [
+      ...controllerAccess(controller, options),
+      ...selectionAccess(controller, placesOf(settings.namespaces)),
+    ].map((one) => ({ namespaces, ...one }));
   });
   access.push(...ofControllers);
+  // The UID of a namespace that every cluster has tells clusters apart.
+  if (settings.cache?.snapshot !== undefined) {
+    access.push({
+      kind: builtIn("Namespace", "Cluster"),
+      verbs: ["get"],
+      names: ["kube-system"],
+    });
+  }
   for (const use of ["leaderElection", "sharding"] as const) {
     const lease = settings[use];
     if (lease === undefined) continue;
@@ -91,6 +101,34 @@ export function operatorAccess(
     ...webhookAccess(settings, namespace),
     ...policyAccess(settings),
   ];
+}
+
+/** Access to the objects of the kinds that a selector selects, in their groups. */
+function selectionAccess(
+  { watchedSelection }: OperatorHandle["controllers"][number],
+  ofOperator: KindAccess["namespaces"],
+): readonly KindAccess[] {
+  if (watchedSelection === undefined) return [];
+  const { selector, isReconciled, namespaces = ofOperator } = watchedSelection;
+  // No rule can name the groups below a domain.
+  const groups = selector.groups?.some((group) => group.startsWith("*"))
+    ? ["*"]
+    : selector.groups ?? ["*"];
+  return groups.flatMap((group) => {
+    const kind = {
+      ...{ group, version: "", kind: "*", plural: "*" },
+      scope: "Namespaced",
+    } as const;
+    const places = namespaces === "current" ? ofOperator : namespaces;
+    const all: KindAccess[] = [{ kind, verbs: WATCH, namespaces: places }];
+    if (isReconciled) {
+      all.push(
+        { kind, verbs: CHANGE, namespaces: places },
+        { kind, subresource: "status", verbs: PATCH, namespaces: places },
+      );
+    }
+    return all;
+  });
 }
 
 const ADMISSION_GROUP = "admissionregistration.k8s.io";

@@ -10,7 +10,7 @@ import { loadConfig } from "../../core/config/load_config.ts";
 import { Pod } from "../../core/kinds/core_v1.ts";
 import { ClusterRole } from "../../core/kinds/rbac_v1.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
-import { coracle, Program } from "../support/program.ts";
+import { CommandRun } from "../support/command_run.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 import {
@@ -24,11 +24,11 @@ import {
 
 test("coracle dev --crd installs definitions of others", async () => {
   const { folder, kubeconfig } = places();
-  const file = operatorFile(
+  const body =
     `const kind = { group: "${GROUP}", version: "v1", kind: "CronJob" };
 export const operator = new Operator();
-operator.register(kind, { reconcile() {} });`,
-  );
+operator.register(kind, { reconcile() {} });`;
+  const file = operatorFile(body);
   // The name of samples, which are proposed for kubectl.
   const crd = writeText(
     dirname(file),
@@ -48,8 +48,8 @@ spec:
         openAPIV3Schema: { type: object, properties: { spec: { type: object } } }
 `,
   );
-  const without = new Program(
-    coracle("dev", "--kubeconfig", kubeconfig, file),
+  const without = new CommandRun(
+    ["dev", "--kubeconfig", kubeconfig, operatorFile(body)],
     { env: { TMPDIR: folder } },
   );
   try {
@@ -60,16 +60,20 @@ spec:
   } finally {
     await without.kill();
   }
-  const dev = new Program(
-    coracle("dev", "--kubeconfig", kubeconfig, "--crd", crd, file),
-    { env: { TMPDIR: folder } },
-  );
+  const dev = new CommandRun([
+    "dev",
+    "--kubeconfig",
+    kubeconfig,
+    "--crd",
+    crd,
+    file,
+  ], { env: { TMPDIR: folder } });
   try {
     const [greeting] = await dev.says(/is running[^]*Ctrl-C/);
     assert.doesNotMatch(greeting, /kubectl apply/);
     await createJob(kubeconfig, "a");
     await dev.says(/cronjob default\/a .*Reconciled/);
-    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.equal(await dev.end(), 0, dev.describe());
   } finally {
     await dev.kill();
   }
@@ -84,7 +88,7 @@ test("coracle dev serves probes on another port if theirs is in use", async () =
   const file = operatorFile(`export default make(${options});`);
   // A sample of this name is proposed for kubectl.
   writeText(dirname(file), "op.yaml", "kind: CronJob\n");
-  const dev = new Program(coracle("dev", file), { env: { TMPDIR: folder } });
+  const dev = new CommandRun(["dev", file], { env: { TMPDIR: folder } });
   try {
     const [, url] = await dev.says(/in use: .* url=(http:\S+)/);
     await dev.says(/The operator of .* is running/);
@@ -93,7 +97,7 @@ test("coracle dev serves probes on another port if theirs is in use", async () =
     assert.doesNotMatch(greeting, /kubectl explain/);
     const response = await fetch(`${url}/readyz`);
     assert.equal((await response.json()).ready, true);
-    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.equal(await dev.end(), 0, dev.describe());
   } finally {
     await dev.kill();
     server.close();
@@ -126,7 +130,7 @@ spec: { containers: [{ name: web, image: web }] }
   const file = operatorFile("export const operator = make;");
   // A sample that is not to be applied as well.
   writeText(dirname(file), "op.yaml", "kind: CronJob\n");
-  const dev = new Program(coracle("dev", ...flags, file), {
+  const dev = new CommandRun(["dev", ...flags, file], {
     env: { TMPDIR: folder },
   });
   try {
@@ -142,7 +146,7 @@ spec: { containers: [{ name: web, image: web }] }
       return status?.phase === "Running";
     });
     await client.close();
-    assert.equal(await dev.end("SIGINT"), 0, dev.describe());
+    assert.equal(await dev.end(), 0, dev.describe());
     assert.match(readFileSync(data, "utf8"), /"three"/);
   } finally {
     await dev.kill();
@@ -152,9 +156,8 @@ spec: { containers: [{ name: web, image: web }] }
 test("coracle dev --apply refuses a file without objects", async () => {
   const { folder } = places();
   const file = writeText(folder, "a.yaml", "a: 1\n");
-  const dev = new Program(
-    coracle("dev", "--apply", file, operatorFile("await make().run();")),
-  );
+  const operator = operatorFile("await make().run();");
+  const dev = new CommandRun(["dev", "--apply", file, operator]);
   await dev.says(/Cannot apply .*a\.yaml: an object must have apiVersion/);
   assert.equal(await dev.ended(), 2);
 });
@@ -189,11 +192,9 @@ test("coracle dev that cannot serve keeps a kubeconfig of the same name", async 
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const dev = new Program(
-    coracle(
-      ...["dev", "--port", `${port}`, "--kubeconfig", kubeconfig],
-      operatorFile("await make().run();"),
-    ),
+  const file = operatorFile("await make().run();");
+  const dev = new CommandRun(
+    ["dev", "--port", `${port}`, "--kubeconfig", kubeconfig, file],
     { env: { TMPDIR: folder } },
   );
   try {
@@ -216,7 +217,7 @@ const sources = [watch(Seen, { readOnly: true, references: () => [] })];
 other.register(Part, { reconcile() {} }, { sources });
 make();
 `);
-  const dev = new Program(coracle("dev", "--kubeconfig", kubeconfig, file), {
+  const dev = new CommandRun(["dev", "--kubeconfig", kubeconfig, file], {
     env: { TMPDIR: folder },
   });
   try {
@@ -230,7 +231,7 @@ make();
       );
     });
     await client.close();
-    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.equal(await dev.end(), 0, dev.describe());
   } finally {
     await dev.kill();
   }
@@ -245,7 +246,7 @@ for (
 ) {
   test(`coracle dev refuses --export ${name} of a file that ${form}`, async () => {
     const file = operatorFile(`${FORMS[form]}\nexport const anything = make;`);
-    const dev = new Program(coracle("dev", "--export", name, file));
+    const dev = new CommandRun(["dev", "--export", name, file]);
     try {
       await dev.says(
         /--export must name an Operator .*: received \w+, of exports \w+/,
@@ -259,7 +260,7 @@ for (
 
 test("coracle dev --export of a value says what the value is", async () => {
   const file = operatorFile("export const operator = make, Site = {};");
-  const dev = new Program(coracle("dev", "--export", "Site", file));
+  const dev = new CommandRun(["dev", "--export", "Site", file]);
   try {
     await dev.says(
       /--export must name an Operator .*: received Site, an object\n/,
@@ -271,7 +272,7 @@ test("coracle dev --export of a value says what the value is", async () => {
 });
 
 test("coracle dev reports a missing right with its rule, unless it runs as admin", async () => {
-  const file = operatorFile(`
+  const body = `
 // Nobody has created the second namespace.
 const operator = new Operator({ namespaces: ["default", "team-a"] });
 operator.register(CronJob, {
@@ -282,7 +283,7 @@ operator.register(CronJob, {
   },
 }, { retry: false });
 await operator.run();
-`);
+`;
   const { kubeconfig, folder } = places();
   const record = join(folder, "requests");
   for (
@@ -298,8 +299,8 @@ await operator.run();
       ["--manages=ConfigMap", /cronjob default\/a .*Reconciled/],
     ] as const
   ) {
-    const dev = new Program(
-      coracle("dev", "--kubeconfig", kubeconfig, flag, file),
+    const dev = new CommandRun(
+      ["dev", "--kubeconfig", kubeconfig, flag, operatorFile(body)],
       { env: { TMPDIR: folder } },
     );
     try {
@@ -307,7 +308,7 @@ await operator.run();
       assert.equal(statSync(kubeconfig).mode & 0o777, 0o600);
       await createJob(kubeconfig, "a");
       await dev.says(says);
-      assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+      assert.equal(await dev.end(), 0, dev.describe());
     } finally {
       await dev.kill();
     }
@@ -338,7 +339,7 @@ export function operator(options) {
   return operator;
 }
 `);
-  const dev = new Program(coracle("dev", "--kubeconfig", kubeconfig, file), {
+  const dev = new CommandRun(["dev", "--kubeconfig", kubeconfig, file], {
     env: { TMPDIR: folder },
   });
   try {
@@ -347,7 +348,7 @@ export function operator(options) {
     );
     await createJob(kubeconfig, "a");
     await dev.says(/may not create configmaps in namespace default/);
-    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+    assert.equal(await dev.end(), 0, dev.describe());
   } finally {
     await dev.kill();
   }

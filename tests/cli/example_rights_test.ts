@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { untyped } from "../../core/api/kind.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
-import { coracle, Program } from "../support/program.ts";
+import { CommandRun } from "../support/command_run.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 
 /** An object of each example, and what the operator writes for it. */
@@ -75,9 +75,7 @@ for (const [name, kind, spec, works] of EXAMPLES) {
       const needsSystem = /postgres|stream/.test(name);
       const file = `examples/${name}.ts`;
       const kubeconfig = join(folder, "kubeconfig");
-      const dev = new Program(
-        coracle("dev", "--kubeconfig", kubeconfig, file),
-      );
+      const dev = new CommandRun(["dev", "--kubeconfig", kubeconfig, file]);
       try {
         await dev.says(/Press Ctrl-C/);
         const client = new Client(await loadConfig({ kubeconfig }));
@@ -94,7 +92,7 @@ for (const [name, kind, spec, works] of EXAMPLES) {
             : /default\/a {2}Deleted/,
         );
         await client.close();
-        assert.equal(await dev.end("SIGINT"), 0, dev.describe());
+        assert.equal(await dev.end(), 0, dev.describe());
       } finally {
         await dev.kill();
       }

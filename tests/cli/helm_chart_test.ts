@@ -139,7 +139,7 @@ test("a chart has these default values", async () => {
     },
     imagePullSecrets: [],
     fullnameOverride: "",
-    replicas: 1,
+    replicas: 2,
     resources: {
       requests: { cpu: "50m", memory: "96Mi" },
       limits: { memory: "384Mi" },
@@ -179,6 +179,9 @@ test("a chart has these default values", async () => {
     podDisruptionBudget: { enabled: false, maxUnavailable: 1 },
     networkPolicy: {
       enabled: false,
+      metricsFrom: [
+        { namespaceSelector: { matchLabels: { metrics: "enabled" } } },
+      ],
       egress: [{ ports: [udp, tcp(53)] }, { ports: [tcp(443), tcp(6443)] }],
     },
   });
@@ -312,6 +315,7 @@ test("the components of a kustomization select the pods and their ports", async 
     ingress: [{
       ports: ["probes", "probes-2"]
         .map((port) => ({ port, protocol: "TCP" })),
+      from: [{ namespaceSelector: { matchLabels: { metrics: "enabled" } } }],
     }],
   });
   const { template } = parse(read("deployment.yaml")).spec;
@@ -357,7 +361,7 @@ test("a Deployment selects its own pods, on any address but loopback", () => {
   assert.partialDeepStrictEqual(deployment, {
     metadata: { name: "boats", namespace: "docks" },
     spec: {
-      replicas: 1,
+      replicas: 2,
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { serviceAccountName: "boats" } },
     },

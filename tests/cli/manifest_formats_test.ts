@@ -102,7 +102,7 @@ test("coracle manifests writes a Helm chart with values and their schema", async
   const values = parse(read("values.yaml"));
   assert.partialDeepStrictEqual(values, {
     image: { repository: "registry.test:5000/boats", tag: "", digest: "" },
-    replicas: 1,
+    replicas: 2,
     crds: { install: true, keep: true },
   });
   // A selector with all labels, such as the version's, would find no pod.
@@ -211,7 +211,7 @@ test("kubectl builds the kustomization with all components", {
     text.replace("# components", "components").replaceAll(
       /^# {3}-/gm,
       "  -",
-    ).replace("count: 1", "count: 3"),
+    ).replace("count: 2", "count: 3"),
   );
   const { code, stdout, stderr } = await runCommand(
     ["kubectl", "kustomize", join(folder, "out")],

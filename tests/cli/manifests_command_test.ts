@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { runCommandLine } from "../../dev/cli/main.ts";
@@ -831,6 +832,58 @@ test("coracle manifests makes webhooks reachable, and grants what registers them
     "Role shop: secrets create",
     "Role shop: secrets boats-admission.shop get,update,delete",
   ]);
+});
+
+test("coracle manifests leads to event sources that are called from outside", async () => {
+  const source = (name: string, host: string) =>
+    `webhookSource({ name: "${name}", check: "none", primaries: () => [], port: 9000, host: "${host}" })`;
+  const register = `const { webhookSource } = await import("${
+    url("sources/mod.ts")
+  }");
+operator.register(Boat, { reconcile }, { sources: [${
+    source("pushes", "0.0.0.0")
+  }, ${source("local", "127.0.0.1")}] });`;
+  const { found, said } = await manifests(boats("", register));
+  const service = found.find(({ kind }) => kind === "Service");
+  assert.equal(service?.metadata.name, "boats-sources");
+  assert.deepEqual(service?.spec, {
+    selector: { "app.kubernetes.io/name": "boats" },
+    ports: [{ name: "sources", port: 9000, targetPort: "sources" }],
+  });
+  assert.match(
+    JSON.stringify(found.at(-1)?.spec),
+    /"ports":\[\{"name":"sources","containerPort":9000\}\]/,
+  );
+  assert.match(said, /Left out: the port of the event source "local"/);
+});
+
+test("coracle manifests gives the container the variables that decide on rights", async () => {
+  const read =
+    `{ namespaces: (globalThis.process ?? {}).env.BOATS_IN?.split(",") ?? "all" }`;
+  // Each is a module of its own, which reads the variables when it is loaded.
+  const file = () => boats(read, "operator.register(Boat, { reconcile });");
+  const env = (found: readonly Manifest[]) =>
+    JSON.stringify(found.at(-1)?.spec).match(/"env":(\[.*?\])/)?.[1] ?? "";
+  process.env["BOATS_IN"] = "east,west";
+  process.env["CORACLE_OPERATOR_SHUTDOWN_GRACE"] = "5s";
+  try {
+    const { found } = await manifests(file(), "--env", "BOATS_IN");
+    assert(rulesOf(found).some((rule) => rule.startsWith("Role east:")));
+    assert.match(env(found), /\{"name":"BOATS_IN","value":"east,west"\}/);
+    assert.match(
+      env(found),
+      /\{"name":"CORACLE_OPERATOR_SHUTDOWN_GRACE","value":"5s"\}/,
+    );
+    delete process.env["CORACLE_OPERATOR_SHUTDOWN_GRACE"];
+    const { said } = await manifests(file());
+    assert.match(said, /watches east, west wherever it runs;.* by --env\.\n/);
+    const unset = await manifests(file(), "--env", "BOATS_AT");
+    assert.equal(unset.code, 2);
+    assert.match(unset.said, /not set here: received "BOATS_AT"/);
+  } finally {
+    delete process.env["BOATS_IN"];
+    delete process.env["CORACLE_OPERATOR_SHUTDOWN_GRACE"];
+  }
 });
 
 const POLICY = `operator.admit(validatingPolicy(Namespace, {

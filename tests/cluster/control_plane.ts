@@ -29,6 +29,11 @@ export interface ControlPlane {
   readonly origin: string;
   /** The path of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
+  /**
+   * The path of the authority of the certificate with which the API server calls
+   * admission webhooks, if it was started here; its user is `kube-apiserver`.
+   */
+  readonly callers?: string | undefined;
   /** Process ID of the API server, if it was started here. */
   readonly pid?: number | undefined;
   /** Stops only what was started for it. */
@@ -146,6 +151,7 @@ async function startPrograms(
     return {
       origin: `${[...programs].join(", ")} of ${origin} on port ${port}`,
       kubeconfig: files.path("kubeconfig"),
+      callers: files.path("authority.crt"),
       pid,
       stop,
     };
@@ -185,6 +191,7 @@ async function startServers(
     "--service-account-issuer=https://kubernetes.default.svc",
     `--client-ca-file=${files.path("authority.crt")}`,
     `--token-auth-file=${files.path("tokens.csv")}`,
+    `--admission-control-config-file=${files.path("admission.json")}`,
     "--authorization-mode=RBAC",
     "--service-cluster-ip-range=10.0.0.0/24",
     "--endpoint-reconciler-type=none",
@@ -213,6 +220,10 @@ async function writeCredentials(
     usage: "server",
     hosts: ["localhost", HOST],
   });
+  const caller = issueCertificate(authority, {
+    commonName: "kube-apiserver",
+    usage: "client",
+  });
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     publicKeyEncoding: { type: "spki", format: "pem" },
@@ -227,11 +238,42 @@ async function writeCredentials(
     "service-account.key": privateKey,
     "tokens.csv": `${token},admin,admin,"system:masters"\n`,
     "kubeconfig": kubeconfig(port, authority.certificate, token),
+    "callers.json": JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      users: [{
+        name: "*",
+        user: {
+          "client-certificate-data": btoa(caller.certificate),
+          "client-key-data": btoa(caller.key),
+        },
+      }],
+    }),
+    "admission.json": admissionConfiguration(files.path("callers.json")),
   };
   for (const [name, text] of Object.entries(contents)) {
     await writeFile(files.path(name), text, { mode: 0o600 });
   }
   return { authority: authority.certificate, token };
+}
+
+/** Configuration of admission webhooks, which are called with a certificate. */
+function admissionConfiguration(kubeConfigFile: string): string {
+  const group = "apiserver.config.k8s.io/v1";
+  return JSON.stringify({
+    apiVersion: group,
+    kind: "AdmissionConfiguration",
+    plugins: ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"].map(
+      (name) => ({
+        name,
+        configuration: {
+          apiVersion: group,
+          kind: "WebhookAdmissionConfiguration",
+          kubeConfigFile,
+        },
+      }),
+    ),
+  });
 }
 
 function kubeconfig(port: number, authority: string, token: string): string {

@@ -172,6 +172,8 @@ testRefusals([
     bad: {
       generationAware: ["yes", FLAG],
       requestAnnotations: ["a", "an array of strings"],
+      watchedAnnotations: ["a", "an array of strings"],
+      takeOver: ["a", "an array of strings"],
       sources: [{}, "an array"],
       concurrency: [0, "from 1"],
       install: ["yes", FLAG],

@@ -27,7 +27,7 @@ const GUIDE = projectText("docs/containers.md");
 let installed: Installation;
 
 before(async () => {
-  installed = await installPackages(".");
+  [installed] = await installPackages(["."]) as [Installation];
   for (const file of ["greeting.ts", "operator.ts"]) {
     await copyFile(join(TEMPLATE, file), join(installed.folder, file));
   }

@@ -9,19 +9,12 @@ import {
   packageJson,
   packageOf,
   projectText,
-  type ShippedImport,
   shippedImports,
+  shippedSources,
   WORKSPACE,
 } from "./shipped_files.ts";
 
-const BY_PACKAGE: ReadonlyMap<string, readonly ShippedImport[]> = new Map(
-  await Promise.all(
-    WORKSPACE.map(async (folder) =>
-      [folder, await shippedImports(folder)] as const
-    ),
-  ),
-);
-const IMPORTS = [...BY_PACKAGE.values()].flat();
+const IMPORTS = await shippedImports();
 
 /** Files that may import a package; elsewhere it would be loaded needlessly. */
 const OWNERS: Readonly<Record<string, RegExp>> = {
@@ -38,7 +31,9 @@ test("Imports of shipped files follow the direction of the arrows", () => {
 });
 
 test("Bare imports of shipped files are mapped for JSR and installed by npm", () => {
-  for (const [folder, imports] of BY_PACKAGE) {
+  for (const folder of WORKSPACE) {
+    const own = new Set(shippedSources(folder));
+    const imports = IMPORTS.filter(({ file }) => own.has(file));
     const mapped = Object.keys(denoJson(folder).imports);
     const { dependencies, peerDependencies } = packageJson(folder);
     const installed = Object.keys({ ...dependencies, ...peerDependencies });

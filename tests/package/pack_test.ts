@@ -44,8 +44,8 @@ let installed: Installation;
 let production: Installation;
 
 before(async () => {
-  installed = await installPackages(...WORKSPACE);
-  production = await installPackages(".");
+  const both = await installPackages(WORKSPACE, ["."]);
+  [installed, production] = both as [Installation, Installation];
 }, { timeout: 180_000 });
 
 after(async () => {

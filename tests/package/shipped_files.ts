@@ -10,6 +10,7 @@ import { join, posix } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { PROJECT, runCommand } from "../support/child_process.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** Part of package.json that the tests read. */
 export interface PackageJson {
@@ -80,37 +81,35 @@ export function shippedSources(
     .map((file) => file.replaceAll("\\", "/")).toSorted();
 }
 
-/** Every import in files that a package ships, of types, literal dynamic ones too. */
-export async function shippedImports(
-  folder: string,
-): Promise<readonly ShippedImport[]> {
+/** Every import in files that packages ship, of types, literal dynamic ones too. */
+export async function shippedImports(): Promise<readonly ShippedImport[]> {
   const root = pathToFileURL(PROJECT).href.replace(/\/?$/, "/");
-  const shipped = new Set(shippedSources(folder));
-  const imports: ShippedImport[] = [];
-  for (const path of Object.values(denoJson(folder).exports)) {
-    const entry = posix.join(folder, path);
-    const { code, stdout, stderr } = await runCommand(
-      ["deno", "info", "--json", entry],
-    );
-    if (code !== 0) throw new Error(`deno info ${entry}: ${stderr}`);
-    const { modules } = JSON.parse(stdout) as {
-      modules: {
-        specifier: string;
-        error?: string;
-        dependencies?: { specifier: string }[];
-      }[];
-    };
-    for (const { specifier, error, dependencies = [] } of modules) {
-      if (error !== undefined) throw new Error(`${specifier}: ${error}`);
-      if (!specifier.startsWith(root)) continue;
-      const file = decodeURI(specifier.slice(root.length));
-      if (!shipped.has(file)) continue;
-      for (const dependency of dependencies) {
-        imports.push({ file, specifier: dependency.specifier });
-      }
-    }
-  }
-  return imports;
+  const shipped = new Set(shippedSources());
+  const entries = WORKSPACE.flatMap((folder) =>
+    Object.values(denoJson(folder).exports).map((path) =>
+      `import ${JSON.stringify(`${root}${posix.join(folder, path)}`)};\n`
+    )
+  );
+  // One module that imports all entry points, since they share most files.
+  const all = writeText(temporaryFolder(), "all.ts", entries.join(""));
+  const { code, stdout, stderr } = await runCommand(
+    ["deno", "info", "--json", `--config=${join(PROJECT, "deno.json")}`, all],
+  );
+  if (code !== 0) throw new Error(`deno info: ${stderr}`);
+  const { modules } = JSON.parse(stdout) as {
+    modules: {
+      specifier: string;
+      error?: string;
+      dependencies?: { specifier: string }[];
+    }[];
+  };
+  return modules.flatMap(({ specifier, error, dependencies = [] }) => {
+    if (error !== undefined) throw new Error(`${specifier}: ${error}`);
+    if (!specifier.startsWith(root)) return [];
+    const file = decodeURI(specifier.slice(root.length));
+    if (!shipped.has(file)) return [];
+    return dependencies.map((one) => ({ file, specifier: one.specifier }));
+  });
 }
 
 /** The package that a bare specifier names, without a path in it. */

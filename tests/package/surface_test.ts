@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runCommand } from "../support/child_process.ts";
+import { pathToFileURL } from "node:url";
+import { PROJECT, runCommand } from "../support/child_process.ts";
 import {
   denoJson,
   projectText,
@@ -29,38 +30,31 @@ function entryPoints(): ReadonlyMap<string, string> {
   }));
 }
 
-/** The names that an entry point exports, types too. */
-async function namesOf(source: string): Promise<readonly string[]> {
+/** The names that each entry point exports, types too. */
+async function surface(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const entries = entryPoints();
   const { code, stdout, stderr } = await runCommand(
-    ["deno", "doc", "--json", source],
+    ["deno", "doc", "--json", ...entries.values()],
   );
   assert.equal(code, 0, stderr);
-  return exportedNames(JSON.parse(stdout));
+  const { nodes } = JSON.parse(stdout) as {
+    readonly nodes: Readonly<
+      Record<string, { readonly symbols: readonly { readonly name: string }[] }>
+    >;
+  };
+  return new Map(Array.from(entries, ([entry, source]) => {
+    const { href } = pathToFileURL(join(PROJECT, source));
+    const names = nodes[href]?.symbols.map(({ name }) => name) ?? [];
+    return [entry, [...new Set(names)].toSorted()];
+  }));
 }
 
-/** The names that each entry point with a promise exports. */
-async function surface(): Promise<Record<string, readonly string[]>> {
-  const names: Record<string, readonly string[]> = {};
-  for (const [entry, source] of entryPoints()) {
-    if (entry !== INTERNAL) names[entry] = await namesOf(source);
-  }
-  return names;
-}
+const SURFACE = await surface();
 
-/** Kinds are many and generated: their list would only repeat the generator. */
-function exportedNames(doc: {
-  readonly nodes: Readonly<
-    Record<string, { readonly symbols: readonly { readonly name: string }[] }>
-  >;
-}): readonly string[] {
-  const names = Object.values(doc.nodes).flatMap(({ symbols }) =>
-    symbols.map((symbol) => symbol.name)
+test("Each entry point exports the names in surface.json and no others", () => {
+  const actual = Object.fromEntries(
+    [...SURFACE].filter(([entry]) => entry !== INTERNAL),
   );
-  return [...new Set(names)].toSorted();
-}
-
-test("Each entry point exports the names in surface.json and no others", async () => {
-  const actual = await surface();
   if (updating()) {
     writeFileSync(LIST, `${JSON.stringify(actual, null, 2)}\n`);
   }
@@ -72,7 +66,7 @@ test("Each entry point exports the names in surface.json and no others", async (
   );
 });
 
-test("The internal entry point exports what the development package uses", async () => {
+test("The internal entry point exports what the development package uses", () => {
   const used = new Set(
     shippedSources("dev").flatMap((file) =>
       [...projectText(file).matchAll(INTERNAL_IMPORT)]
@@ -82,6 +76,5 @@ test("The internal entry point exports what the development package uses", async
   );
   used.delete("");
   assert(used.size > 10, `only ${used.size} names were found`);
-  const source = entryPoints().get(INTERNAL) ?? "";
-  assert.deepEqual(await namesOf(source), [...used].toSorted());
+  assert.deepEqual(SURFACE.get(INTERNAL), [...used].toSorted());
 });

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { Expectations } from "../../sources/expectations.ts";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
-import { Deployment } from "../../core/kinds/mod.ts";
+import { ConfigMap, Deployment } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import { mapValue, valueMap } from "../support/gadget_dependents.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -388,5 +391,38 @@ scenario(
     );
     await fixture.advance(10_000);
     assert.deepEqual(calls, ["reconcile"]);
+  },
+);
+
+scenario(
+  "In all-events mode a workflow runs until the deletion of its primary begins",
+  async (fixture) => {
+    const seen: unknown[] = [];
+    const operator = fixture.operator();
+    const workflow = new Workflow<Gadget>().add(
+      "map",
+      kubernetesDependent(ConfigMap, { desired: valueMap("") }),
+    );
+    operator.register(Gadget, {
+      reconcile(gadget, ctx) {
+        const deleting = gadget.metadata.deletionTimestamp !== undefined;
+        seen.push([deleting, ctx.deleted, ctx.workflow?.done]);
+      },
+    }, { workflow, allEvents: true, maxInterval: false });
+    await fixture.start(operator);
+    await fixture.create("a", {}, { finalizers: ["other.example.com/x"] });
+    await fixture.until(() => seen.length === 1);
+    assert.equal(await mapValue(fixture, "a"), "first");
+    await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
+    await fixture.client.patch(Gadget, { namespace: "default", name: "a" }, {
+      metadata: { finalizers: [] },
+    });
+    await fixture.until(() => seen.length === 3);
+    assert.deepEqual(seen, [
+      [false, false, true],
+      [true, false, undefined],
+      [true, true, undefined],
+    ]);
   },
 );

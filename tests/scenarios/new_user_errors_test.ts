@@ -185,7 +185,7 @@ const AT_ONCE: readonly Mistake[] = [
       fixture.operator().register(Gadget, { ...nothing, cleanup() {} }, {
         allEvents: true,
       }),
-    names: /"allEvents".*neither a cleanup/,
+    names: /"allEvents".*a cleanup cannot be combined/,
     advises: /hands deletions to reconcile/,
   },
   {

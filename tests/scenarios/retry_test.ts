@@ -267,6 +267,18 @@ scenario(
       /result="failure"\} 3/,
       "a failure is a failure",
     );
+    assert.match(
+      operator.metrics(),
+      /^coracle_failing_objects\{controller="gadget"\} 1$/m,
+    );
+    assert.equal(operator.health().controllers[0]?.failing, 1);
+    const failures = fixture.log.filter(({ message }) =>
+      message.startsWith("Run failed")
+    );
+    assert.deepEqual(
+      failures.map(({ level, fields }) => [level, fields["failures"]]),
+      [["warn", 1], ["warn", 2], ["warn", 3]],
+    );
   },
 );
 

@@ -439,3 +439,45 @@ scenario(
     assert.equal(second?.fields["stack"], undefined);
   },
 );
+
+scenario(
+  "A node that was never wanted needs no desired state",
+  async (fixture) => {
+    let asked = 0;
+    const workflow = new Workflow<Gadget>().add(
+      "map",
+      configMap({
+        desired({ metadata, spec }) {
+          asked++;
+          if (spec.numberOfExecutions === undefined) throw new Error("No spec");
+          return { metadata: { name: metadata.name } };
+        },
+      }),
+      { reconcileWhen: ({ primary }) => !!primary.spec.numberOfExecutions },
+    );
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => counter.runs === 1);
+    assert.equal(asked, 0);
+    const exists = async () =>
+      await fixture.client.find(ConfigMap, KEY) !== undefined;
+    await fixture.change("a", { numberOfExecutions: 1 });
+    await fixture.until(exists);
+    await fixture.change("a", { numberOfExecutions: 0 });
+    await fixture.until(async () => !await exists());
+    // Which of its objects it was, only a key says without the desired state.
+    await fixture.change("a", { numberOfExecutions: 1 });
+    await fixture.until(exists);
+    await fixture.client.patch(Gadget, KEY, {
+      spec: { numberOfExecutions: null },
+    });
+    await fixture.until(() =>
+      fixture.log.some(({ fields }) =>
+        `${fields["error"]}`.includes(
+          'Cannot find the ConfigMap of a by its desired state, so give the dependent a "key": received No spec',
+        )
+      )
+    );
+  },
+);

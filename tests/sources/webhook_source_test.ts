@@ -131,6 +131,26 @@ test("webhookSource passes the known primaries to its mapper", async () => {
   }, [gadget("a"), gadget("b")]);
 });
 
+test("webhookSource passes a client to its mapper whose writes need no lease", async () => {
+  const unfenced = {} as RecordedContext["unfenced"];
+  let given: unknown;
+  const source = webhookSource({
+    name: "hook",
+    check: "none",
+    primaries(_request, _known, client) {
+      given = client;
+      return [];
+    },
+  });
+  await source.start(recordedContext(new VirtualClock(), [], { unfenced }));
+  try {
+    assert.equal(await post(source.url!, "{}"), 202);
+    assert.equal(given, unfenced);
+  } finally {
+    await source.stop();
+  }
+});
+
 test("webhookSource refuses a wrong or missing signature", async () => {
   await withWebhook({}, async (url, context) => {
     const body = '{"key":"default/a"}';

@@ -42,7 +42,9 @@ export async function runDockerfile(
     const words = rest.split(" ");
     switch (instruction) {
       case "FROM": {
-        const [image = "", , name = `${roots.size}`] = words;
+        const [image = "", , name = `${roots.size}`] = words.filter((word) =>
+          !word.startsWith("--platform=")
+        );
         const root = join(folder, name);
         await mkdir(root);
         roots.set(name, root);

@@ -1,19 +1,14 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PROJECT, runCommand } from "./child_process.ts";
-
-/** A packed package. */
-export interface PackedPackage {
-  readonly name: string;
-  /** Paths in the tarball. */
-  readonly files: readonly { readonly path: string }[];
-  /** Bytes of the tarball. */
-  readonly size: number;
-  /** Bytes of its files. */
-  readonly unpackedSize: number;
-}
+import {
+  CACHE,
+  pack,
+  type PackedPackage,
+  packInstalled,
+} from "./npm_registry.ts";
 
 /** Folder in which packages of the project are installed. */
 export interface Installation {
@@ -26,63 +21,67 @@ export interface Installation {
 }
 
 /**
- * Packs built packages as `npm publish` would and installs the tarballs into an
- * empty folder. Dependencies are packed from node_modules, so that no registry is
- * used; peer dependencies on other packages are not installed.
+ * Packs built packages as `npm publish` would and installs the tarballs into empty
+ * folders. Dependencies are packed from node_modules, so that no registry is used;
+ * peer dependencies on other packages are not installed.
  *
- * @param folders The folders of the packages in the project.
+ * @param installations For each folder the packages, by their folders in the
+ * project. Each is packed once.
  */
 export async function installPackages(
-  ...folders: readonly string[]
-): Promise<Installation> {
+  ...installations: readonly (readonly string[])[]
+): Promise<readonly Installation[]> {
+  const tarballs = await mkdtemp(join(tmpdir(), "coracle-tarballs-"));
+  try {
+    const packed = new Map<string, PackedPackage>();
+    for (const path of new Set(installations.flat())) {
+      packed.set(path, await pack(join(PROJECT, path), tarballs));
+    }
+    const made: Installation[] = [];
+    for (const paths of installations) {
+      const packages = paths.map((path) => packed.get(path)!);
+      const folder = await install(
+        packages.map(({ filename }) => join(tarballs, filename)),
+        paths,
+      );
+      made.push({
+        folder,
+        env: ENVIRONMENT,
+        packages,
+        remove: () => rm(folder, { recursive: true, force: true }),
+      });
+    }
+    return made;
+  } finally {
+    await rm(tarballs, { recursive: true, force: true });
+  }
+}
+
+const ENVIRONMENT = { NODE_OPTIONS: undefined, BUN_OPTIONS: undefined };
+
+/** Installs tarballs with the dependencies of their packages. @returns The folder. */
+async function install(
+  tarballs: readonly string[],
+  paths: readonly string[],
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "coracle-package-"));
-  const env = { NODE_OPTIONS: undefined, BUN_OPTIONS: undefined };
-  const npm = async (args: readonly string[], cwd?: string) => {
-    const command = [
-      "npm",
-      ...args,
-      "--ignore-scripts",
-      "--no-update-notifier",
-    ];
-    const { code, stdout, stderr } = await runCommand(command, { cwd, env });
-    if (code !== 0) throw new Error(`npm ${args.join(" ")}: ${stderr}`);
-    return stdout;
-  };
-  const pack = ["pack", "--json", `--pack-destination=${folder}`];
-  const packages = JSON.parse(
-    await npm([...pack, ...folders.map((path) => join(PROJECT, path))]),
-  ) as readonly PackedPackage[];
-  const dependencies = folders.flatMap((path) => {
+  const dependencies = paths.flatMap((path) => {
     const manifest = join(PROJECT, path, "package.json");
     return Object.keys(
       JSON.parse(readFileSync(manifest, "utf8")).dependencies ?? {},
     );
   });
   // The examples import zod, which users install themselves.
-  const installed = new Set([...dependencies, "zod"]);
-  await npm([
-    ...pack,
-    ...Array.from(installed, (name) => join(PROJECT, "node_modules", name)),
-  ]);
+  const installed = [...tarballs];
+  for (const name of new Set([...dependencies, "zod"])) {
+    installed.push(join(CACHE, (await packInstalled(name)).filename));
+  }
   const app = { name: "app", private: true, type: "module" };
   await writeFile(join(folder, "package.json"), JSON.stringify(app));
-  const tarballs = (await readdir(folder)).filter((name) =>
-    name.endsWith(".tgz")
-  );
-  await npm(
-    [
-      "install",
-      "--offline",
-      "--no-audit",
-      "--no-fund",
-      ...tarballs.map((name) => `./${name}`),
-    ],
-    folder,
-  );
-  return {
-    folder,
-    env,
-    packages,
-    remove: () => rm(folder, { recursive: true, force: true }),
-  };
+  const { code, stderr } = await runCommand([
+    ...["npm", "install", "--offline", "--no-audit", "--no-fund"],
+    ...["--ignore-scripts", "--no-update-notifier", ...installed],
+  ], { cwd: folder, env: ENVIRONMENT });
+  if (code !== 0) throw new Error(`npm install: ${stderr}`);
+  return folder;
 }

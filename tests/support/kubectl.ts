@@ -11,7 +11,8 @@ export const NO_KUBECTL: string | false =
 
 /** Runs kubectl as a user would, in one namespace of one cluster. */
 export class Kubectl {
-  readonly #kubeconfig: string;
+  /** Path of the kubeconfig. */
+  readonly kubeconfig: string;
   readonly #cache: string;
   readonly namespace: string;
 
@@ -25,7 +26,7 @@ export class Kubectl {
     namespace: string,
     options: { readonly cache: string },
   ) {
-    this.#kubeconfig = kubeconfig;
+    this.kubeconfig = kubeconfig;
     this.#cache = options.cache;
     this.namespace = namespace;
   }
@@ -69,7 +70,7 @@ export class Kubectl {
   command(command: string, rest: readonly string[] = []): readonly string[] {
     return [
       "kubectl",
-      `--kubeconfig=${this.#kubeconfig}`,
+      `--kubeconfig=${this.kubeconfig}`,
       `--cache-dir=${this.#cache}`,
       `--namespace=${this.namespace}`,
       ...command.split(" "),

@@ -50,7 +50,7 @@ function stopAtEnd(): void {
  */
 export function kubectlTest(
   title: string,
-  body: (kubectl: Kubectl) => Promise<void>,
+  body: (kubectl: Kubectl, cluster: ScenarioCluster) => Promise<void>,
   options: KubectlTestOptions = {},
 ): void {
   const { simulate = false } = options;
@@ -65,7 +65,7 @@ export function kubectlTest(
     });
     await kubectl.run(`create namespace ${namespace}`);
     try {
-      await body(kubectl);
+      await body(kubectl, cluster);
     } finally {
       if (ON_REAL_CLUSTER) {
         await kubectl.run(`delete namespace ${namespace} --wait=false`);

@@ -41,7 +41,7 @@ export interface PackedPackage {
 }
 
 /** Tarballs of packages in node_modules, which do not change. */
-const CACHE = join(PROJECT, ".cache", "tarballs");
+export const CACHE: string = join(PROJECT, ".cache", "tarballs");
 
 /**
  * Packs packages as `npm publish` would, and serves them.
@@ -120,7 +120,16 @@ function withServed(
   };
 }
 
-async function pack(source: string, folder: string): Promise<PackedPackage> {
+/**
+ * Packs a package as `npm publish` would.
+ *
+ * @param source Its folder.
+ * @param folder Folder for the tarball.
+ */
+export async function pack(
+  source: string,
+  folder: string,
+): Promise<PackedPackage> {
   const { code, stdout, stderr } = await runCommand([
     ...["npm", "pack", "--json", "--ignore-scripts", "--no-update-notifier"],
     ...[`--pack-destination=${folder}`, source],
@@ -133,7 +142,7 @@ async function pack(source: string, folder: string): Promise<PackedPackage> {
 }
 
 /** Packs a package of node_modules, or takes the tarball of an earlier run. */
-async function packInstalled(name: string): Promise<PackedPackage> {
+export async function packInstalled(name: string): Promise<PackedPackage> {
   const source = join(PROJECT, "node_modules", name);
   const { version } = JSON.parse(
     await readFile(join(source, "package.json"), "utf8"),

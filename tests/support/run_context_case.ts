@@ -164,6 +164,7 @@ export function contextOf(
     fieldManager: "gadget",
     finalizer: FINALIZER,
     keptFinalizer,
+    takeOver: [],
     cacheIsPartial,
     client,
     clock: client.defaults.clock,

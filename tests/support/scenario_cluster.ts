@@ -2,6 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../core/admission/certificates.ts";
 import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 
@@ -9,6 +13,11 @@ import { ApiServer } from "../../dev/apiserver/server.ts";
 export interface ScenarioCluster {
   /** Path of a kubeconfig with all rights. */
   readonly kubeconfig: string;
+  /**
+   * Path of the authority of the certificate with which the API server calls
+   * admission webhooks, as the user `kube-apiserver`; undefined if it has none.
+   */
+  readonly callers: string | undefined;
   /** Stops only what was started for it. */
   stop(): Promise<void>;
 }
@@ -36,15 +45,27 @@ export async function startScenarioCluster(
   const { simulate = false, audit } = options;
   if (ON_REAL_CLUSTER) {
     const kubeconfig = process.env["KUBECONFIG"] ?? "";
+    const callers = process.env["CORACLE_TEST_CALLERS"] || undefined;
     const stop = () => Promise.resolve();
-    return simulate ? undefined : { kubeconfig, stop };
+    return simulate ? undefined : { kubeconfig, callers, stop };
   }
   const folder = await mkdtemp(join(tmpdir(), "coracle-scenario-"));
   const kubeconfig = join(folder, "kubeconfig");
-  const server = await ApiServer.start({ simulate, audit });
+  const callers = join(folder, "callers.crt");
+  const authority = createAuthority({ commonName: "callers" });
+  const server = await ApiServer.start({
+    simulate,
+    audit,
+    webhookCertificate: issueCertificate(authority, {
+      commonName: "kube-apiserver",
+      usage: "client",
+    }),
+  });
   await writeFile(kubeconfig, server.kubeconfig, { mode: 0o600 });
+  await writeFile(callers, authority.certificate);
   return {
     kubeconfig,
+    callers,
     async stop() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });

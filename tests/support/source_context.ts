@@ -54,8 +54,10 @@ export function recordedContext(
     namespaces: "all",
     // Sources that need neither are given none.
     client: undefined as unknown as SourceContext["client"],
+    unfenced: undefined as unknown as SourceContext["client"],
     informers: undefined as unknown as SourceContext["informers"],
     fieldManagers: ["test"],
+    takeOver: [],
     clock,
     log: silentLogger,
     metrics: noMetrics,

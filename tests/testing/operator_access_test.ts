@@ -192,3 +192,37 @@ test("operatorAccess gives a job no primaries, and the right to keep its state",
     "events get,create,patch in default",
   ]);
 });
+
+test("operatorAccess gives the rights over the groups of kinds that are followed", () => {
+  const access = (
+    groups: readonly string[] | undefined,
+    isReconciled: boolean,
+    namespaces?: readonly string[],
+  ) =>
+    accessOf({
+      kind: placed("apiextensions.k8s.io", "crds", "Cluster"),
+      watchedSelection: { selector: { groups }, isReconciled, namespaces },
+    }).filter((line) => line.startsWith("*"));
+  assert.deepEqual(access(["apps", "batch"], false), [
+    `* ${WATCH} in all`,
+    `* ${WATCH} in all`,
+  ]);
+  assert.deepEqual(access(["apps"], true, ["a"]), [
+    `* ${WATCH} in a`,
+    "* update,patch in a",
+    "*/status patch in a",
+  ]);
+  assert.deepEqual(access(["*.example.com"], false), access(undefined, false));
+});
+
+test("operatorAccess lets snapshots tell clusters apart", () => {
+  assert.deepEqual(
+    accessOf({}, { cache: { snapshot: { path: "/data" } } })
+      .filter((line) => line.startsWith("namespaces")),
+    ["namespaces get in undefined"],
+  );
+  assert.deepEqual(
+    accessOf({}, { cache: {} }).filter((line) => line.startsWith("namespaces")),
+    [],
+  );
+});

@@ -144,9 +144,9 @@ for (const [name, scripts] of Object.entries(RUNTIMES)) {
       const status = "get tcron report --namespace=default --output=yaml";
       assert.match(await kubectl.run(status), /lastScheduleTime/);
       assert.doesNotMatch(operator.output, /"level":"(?:warn|error)"/);
-      await typed(`${deploy} --set replicas=2`);
+      await typed(`${deploy} --set replicas=3`);
       const replicas = "get deployment cron --output=jsonpath={.spec.replicas}";
-      assert.equal(await kubectl.run(replicas), "2");
+      assert.equal(await kubectl.run(replicas), "3");
       assert.equal(await operator.end("SIGTERM"), 0, operator.describe());
     } catch (error) {
       throw new Error(operator.describe(), { cause: error });

@@ -133,8 +133,9 @@ export function wordsOf({ reason, message }: Condition): Words {
  * Sets a condition and returns the new list, in order.
  *
  * The transition time changes when status, reason or message differ from the
- * previous condition. This is Flux' rule; Kubernetes itself only compares the
- * status. An equal condition keeps its time and gets the new generation.
+ * previous condition, which is Flux' rule; with `transition: "status"` when the
+ * status does, which is that of Kubernetes. A condition that keeps its time gets
+ * the new generation all the same.
  *
  * @param conditions The current list, if there is one; not modified.
  * @param condition The condition to set.
@@ -160,11 +161,21 @@ export function setCondition(
   moment: {
     readonly now: number;
     readonly generation?: number | undefined;
+    /**
+     * What changes the transition time: any difference, or that of the status.
+     *
+     * @default {"any"}
+     */
+    readonly transition?: "any" | "status" | undefined;
   },
 ): Condition[] {
   const subject = "setCondition()";
   checkOption(moment, "object", { name: "moment", subject });
   checkOption(moment.now, "number", { name: "moment.now", subject });
+  checkOption(moment.transition, ["any", "status", undefined], {
+    name: "moment.transition",
+    subject,
+  });
   const next: Condition = {
     type: condition.type,
     status: condition.status,
@@ -177,7 +188,10 @@ export function setCondition(
   }
   const previous = findCondition(conditions, condition.type);
   if (previous !== undefined) {
-    next.lastTransitionTime = sameState(previous, next)
+    const isSame = moment.transition === "status"
+      ? previous.status === next.status
+      : sameState(previous, next);
+    next.lastTransitionTime = isSame
       ? previous.lastTransitionTime
       : timestamp(moment.now);
   }

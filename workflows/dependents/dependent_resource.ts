@@ -16,6 +16,7 @@ import type {
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import { textHash } from "../../core/controller/run/apply_memory.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
@@ -25,9 +26,11 @@ import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../core/controller/watch/mappers.ts";
-import type {
-  WatchSource,
-  WatchSourceOptions,
+import { managersLeft } from "../../core/controller/run/take_over.ts";
+import {
+  WatchingSource,
+  type WatchSource,
+  type WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
 import { immediate, isPromise } from "../../core/callback.ts";
 import type { DependentResult } from "./dependent.ts";
@@ -64,7 +67,8 @@ export interface KubernetesDependentOptions<
     : never;
   /**
    * Key of the object, for reads and deletions that must not compute the desired
-   * state. Defaults to the key of the desired object.
+   * state, such as those of a node that is not wanted. Defaults to the key of the
+   * desired object, which is computed if the primary has any object of the kind.
    */
   readonly key?: ((primary: P) => ObjectKey) | undefined;
   /**
@@ -96,6 +100,15 @@ export interface KubernetesDependentOptions<
    * @default {false}
    */
   readonly recreate?: boolean | undefined;
+  /**
+   * Field managers whose fields in the object become the controller's, as with its
+   * option `takeOver`, in addition to those named there. Their objects need not
+   * be adopted. With those of kubectl, such as `kubectl-edit`, what people add by
+   * hand is removed.
+   *
+   * @default {[]}
+   */
+  readonly takeOver?: readonly string[] | undefined;
   /**
    * Propagation policy of deletions.
    *
@@ -227,7 +240,7 @@ export class DependentResource<
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
     return this.#source.get === undefined
       ? ctx.get(this.#kind, key.name, key.namespace)
-      : this.#source.get(key);
+      : getFrom(ctx, this.#source, key);
   }
 
   /** Reads an object, unless it does not belong to the primary. */
@@ -279,7 +292,10 @@ export class DependentResource<
       }
     }
     const decided = immediate(matches?.(intent, actual), "matches()");
-    const field = decided === undefined
+    const isLeft = this.#isLeft(actual, ctx);
+    const field = isLeft
+      ? "metadata.managedFields"
+      : decided === undefined
       ? memory.difference({ ...match, actual })
       : decided
       ? undefined
@@ -290,7 +306,8 @@ export class DependentResource<
     }
     const what = `${this.#kind.kind} ${id}`;
     if (
-      this.#options.existing !== "adopt" && !this.#isOwn(actual, owner, ctx) &&
+      this.#options.existing !== "adopt" && !isLeft &&
+      !this.#isOwn(actual, owner, ctx) &&
       // Of an object with a controller, the apply says whose it is.
       !(this.garbageCollected && isControlled(actual))
     ) {
@@ -308,6 +325,16 @@ export class DependentResource<
     });
     memory.applied({ ...match, actual: updated });
     return { operation: "updated", resource: updated };
+  }
+
+  /** Whether fields of an object are to be taken over from other managers. */
+  #isLeft(actual: S, { fieldManager }: Context<P>): boolean {
+    const source = this.#source;
+    if (!(source instanceof WatchingSource)) return false;
+    const managers = source.takeOver;
+    const left = { managers, fieldManager, subresource: undefined };
+    return managers.length > 0 &&
+      (managersLeft(actual, left)?.length ?? 0) > 0;
   }
 
   /** Checks that no other dependent makes an object in the same run. */

@@ -8,6 +8,7 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { statusSchemaOf } from "../../core/crd/check_status.ts";
@@ -499,8 +500,8 @@ export function configMapState<P extends KubernetesObject>(
   });
   return {
     sources: [source],
-    async read(primary) {
-      const map = await source.get?.(keyIn(primary));
+    async read(primary, ctx) {
+      const map = await getFrom(ctx, source, keyIn(primary));
       return new Map(Object.entries(map?.data ?? {}));
     },
     async write(ids, primary, ctx) {

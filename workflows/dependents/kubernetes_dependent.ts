@@ -15,6 +15,7 @@ import {
   typeText,
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
+import { getFrom } from "../../core/controller/watch/get_from.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
@@ -22,6 +23,7 @@ import {
   type WatchSourceOptions,
 } from "../../core/controller/watch/watch_source.ts";
 import { immediate, isPromise } from "../../core/callback.ts";
+import { messageWithCause } from "../../core/error_text.ts";
 import {
   attemptAll,
   BULK_CONCURRENCY,
@@ -59,6 +61,7 @@ const BULK_RULES: OptionRules<
   existing: ["refuse", "adopt", undefined],
   unwanted: ["delete", "orphan", undefined],
   recreate: "boolean?",
+  takeOver: "strings?",
   propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
   matches: "function?",
 };
@@ -154,19 +157,35 @@ export function kubernetesDependent<
     ctx.attributes.set(resource, desired);
     return desired;
   };
-  const keyOf = async (primary: P, ctx: Context<P>) =>
-    immediate(options.key?.(primary), "key()") ??
-      (await desiredOf(primary, ctx)).key;
+  /** Whether the source shows all objects that may be of a primary. */
+  const showsAll = options.source === undefined &&
+    watch?.mapper === undefined && watch?.references === undefined;
+  /** Key of the object; undefined if a primary without any needs no name. */
+  const keyOf = async (primary: P, ctx: Context<P>) => {
+    const key = immediate(options.key?.(primary), "key()");
+    if (key !== undefined) return key;
+    const isKnown = ctx.attributes.has(resource) || !showsAll ||
+      (await ctx.secondaries(source)).length > 0;
+    if (!isKnown) return undefined;
+    try {
+      return (await desiredOf(primary, ctx)).key;
+    } catch (cause) {
+      throw new Error(
+        `Cannot find the ${kind.kind} of ${ctx.key.name} by its desired state, so give the dependent a "key": received ${
+          messageWithCause(cause)
+        }`,
+        { cause },
+      );
+    }
+  };
   return remembered({ kind, source, watch }, {
     source,
     sources: [source],
     garbageCollected: resource.garbageCollected,
-    read: async (primary, ctx) =>
-      await resource.readOwn(
-        await keyOf(primary, ctx),
-        ctx,
-        primary.metadata.uid,
-      ),
+    async read(primary, ctx) {
+      const key = await keyOf(primary, ctx);
+      return key && await resource.readOwn(key, ctx, primary.metadata.uid);
+    },
     // Without a wait, which would cost as much as a comparison.
     reconcile: (primary, ctx) => {
       const desired = desiredOf(primary, ctx);
@@ -174,12 +193,10 @@ export function kubernetesDependent<
         ? desired.then((one) => resource.reconcile(one, ctx))
         : resource.reconcile(desired, ctx);
     },
-    delete: async (primary, ctx) =>
-      await resource.delete(
-        await keyOf(primary, ctx),
-        ctx,
-        primary.metadata.uid,
-      ),
+    async delete(primary, ctx) {
+      const key = await keyOf(primary, ctx);
+      if (key) await resource.delete(key, ctx, primary.metadata.uid);
+    },
   });
 }
 
@@ -443,7 +460,7 @@ export function readOnlyDependent<
     read: async (primary, ctx) =>
       options.key === undefined
         ? await ctx.secondary(source)
-        : await source.get?.(immediate(options.key(primary), "key()")),
+        : await getFrom(ctx, source, immediate(options.key(primary), "key()")),
   };
 }
 
@@ -499,14 +516,20 @@ function dependentSource<
   options: SourceOptions<P, S> & {
     readonly desired?: unknown;
     readonly key?: ((primary: P) => ObjectKey) | undefined;
+    readonly takeOver?: readonly string[] | undefined;
   },
   rules: AnyTable,
 ): EventSource<P, S> {
   checkKind(kind, "a dependent");
   const subject = `a dependent of ${kind.kind}`;
   checkOptions(options, rules, subject);
-  const { source, desired, key } = options;
+  const { source, desired, key, takeOver } = options;
   if (source !== undefined) {
+    if (takeOver !== undefined) {
+      throw new TypeError(
+        `Cannot read the options of ${subject}: "takeOver" is an option of its "source", or of the controller: received ${takeOver}`,
+      );
+    }
     if (options.watch !== undefined) {
       throw new TypeError(
         `Cannot read the options of ${subject}: "watch" is only for a dependent without "source": received ${
@@ -523,6 +546,7 @@ function dependentSource<
     // Others make the object, so no owner reference leads to the primary.
     ...(desired === undefined && key && !options.watch?.mapper &&
       { references: (primary: P) => [key(primary)] }),
+    ...takeOver !== undefined && { takeOver },
     ...options.watch,
   });
   return made.readOnly ? made : made.usedAs("owns");

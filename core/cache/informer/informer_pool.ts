@@ -25,6 +25,7 @@ import {
   type NamespaceLease,
 } from "./multi_namespace_informer.ts";
 import { NamespaceInformer } from "./namespace_informer.ts";
+import type { SyncProgress } from "./shared_informer.ts";
 
 /**
  * Bytes of states that are read at the same time. Without a limit, the start of
@@ -97,6 +98,8 @@ export class InformerPool {
   readonly #options: InformerPoolOptions;
   readonly #entries: Map<string, PoolEntry> = new Map();
   readonly #clients: WeakMap<InformerClient, number> = new WeakMap();
+  /** Numbers of objects on the server, by kind and namespace. */
+  readonly #expected: Map<string, number> = new Map();
   /** Pending stops of informers. */
   readonly #stopping: Set<Promise<void>> = new Set();
   #lastClient = 0;
@@ -183,6 +186,36 @@ export class InformerPool {
         ),
     }, namespaces).start();
     return { informer, release: () => informer.close() };
+  }
+
+  /** Notes how many objects the server has, for estimates while they are read. */
+  expect(kind: Kind, namespace: string | undefined, objects: number): void {
+    this.#expected.set(`${kindText(kind)} ${namespace ?? ""}`, objects);
+  }
+
+  /** Caches that are not complete, with what has arrived of them. */
+  syncing(): readonly SyncProgress[] {
+    const progress: SyncProgress[] = [];
+    for (const { informer } of this.#entries.values()) {
+      if (informer.hasSynced) continue;
+      const { kind, namespace } = informer;
+      const place = `${kindText(kind)} ${namespace ?? ""}`;
+      progress.push(informer.progress(this.#expected.get(place)));
+    }
+    return progress;
+  }
+
+  /**
+   * Time since data last arrived, in milliseconds, by kind: that of the watch which has
+   * been silent for longest.
+   */
+  staleness(): ReadonlyMap<string, number> {
+    const byKind = new Map<string, number>();
+    for (const { informer } of this.#entries.values()) {
+      const kind = kindText(informer.kind);
+      byKind.set(kind, Math.max(byKind.get(kind) ?? 0, informer.staleness));
+    }
+    return byKind;
   }
 
   /** Memory that the caches use, by kind. */

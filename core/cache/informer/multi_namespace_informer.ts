@@ -6,6 +6,7 @@ import {
   type ObjectKey,
   parseKey,
 } from "../../api/object_key.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import { checkOptions } from "../../api/options.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import { checkIndex, type IndexDefinition } from "../store/object_indexes.ts";
@@ -135,6 +136,17 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   /** Promise that is fulfilled when the cache is complete. */
   get synced(): Promise<void> {
     return this.#sync.promise;
+  }
+
+  /**
+   * Promise that is fulfilled when each watch has read its first state, or has failed
+   * to.
+   *
+   * @internal
+   */
+  get attempted(): Promise<unknown> {
+    const members = [...this.#members.values()];
+    return Promise.all(members.map(({ informer }) => informer.attempted));
   }
 
   /** Namespaces whose events are delivered; undefined for all namespaces. */
@@ -301,6 +313,28 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /**
+   * Delivers each object as deleted, since its kind is no longer served or wanted.
+   *
+   * @internal
+   */
+  deliverAllDeleted(): void {
+    for (const { informer } of this.#attached) {
+      const { store } = informer;
+      for (
+        let slot = store.nextSlot(0);
+        slot >= 0;
+        slot = store.nextSlot(slot + 1)
+      ) {
+        const last = store.headerAt(slot).copy();
+        const event = missingEvent(store, last, { slot });
+        for (const registration of this.#registrations) {
+          registration.deliver(event, informer);
+        }
+      }
+    }
+  }
+
+  /**
    * Cached object, frozen; undefined if absent.
    *
    * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
@@ -320,6 +354,21 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   resourceVersion(key: ObjectKey | string): string | undefined {
     const found = toKey(key);
     return this.#memberOf(found)?.informer.store.resourceVersion(found);
+  }
+
+  /**
+   * Bytes of a cached object, borrowed; undefined if it is absent, has another
+   * version, or only its key is kept.
+   *
+   * @internal
+   */
+  bodyOf(key: ObjectKey | string, version?: string): ByteRange | undefined {
+    const found = toKey(key);
+    const store = this.#memberOf(found)?.informer.store;
+    const slot = store?.slotOf(found) ?? -1;
+    return slot < 0 || store?.resourceVersion(found) !== version
+      ? undefined
+      : store?.bodyAt(slot);
   }
 
   /**

@@ -7,7 +7,7 @@ import { resolveOptions } from "../../api/options.ts";
 import { parseShardSelector } from "../../api/shard_selector.ts";
 import { readBody } from "../../client/response.ts";
 import { guardedRandom } from "../../callback.ts";
-import { systemClock } from "../../clock.ts";
+import { type Clock, systemClock } from "../../clock.ts";
 import { silentLogger, unfailingLogger } from "../../logger.ts";
 import { noMetrics, unfailingMetrics } from "../../metrics.ts";
 import { wholeRange } from "../../json/byte_range.ts";
@@ -22,6 +22,7 @@ import { Reflector } from "../watch/reflector.ts";
 import { InformerMetrics, type WatchHealth } from "../watch/watch_record.ts";
 import { type InformerClient, objectRequest } from "../watch/watch_requests.ts";
 import type { PooledInformerOptions } from "./informer_options.ts";
+import type { SyncProgress } from "./shared_informer.ts";
 import { StoreWriter } from "./store_writer.ts";
 import {
   type EventHandler,
@@ -47,6 +48,11 @@ export class NamespaceInformer<T extends KubernetesObject> {
   readonly #reflector: Reflector;
   readonly #metrics: InformerMetrics;
   readonly #onError: (handler: string, error: unknown) => void;
+  readonly #onSlow: (handler: string, calls: number, time: number) => void;
+  readonly #slice: TimeSlice;
+  readonly #clock: Clock;
+  /** Time of the start on the clock. */
+  #started = NaN;
   /** Signal that ends fetches of single objects. */
   readonly #stopped: AbortController = new AbortController();
   #stopping: Promise<void> | undefined;
@@ -89,6 +95,15 @@ export class NamespaceInformer<T extends KubernetesObject> {
         error,
       });
     };
+    this.#onSlow = (handler, calls, time) =>
+      log.warn("A handler or mapper is slow: nothing else runs while it does", {
+        kind: kindText(kind),
+        handler,
+        calls,
+        mean: Math.round(time / calls * 10) / 10,
+        total: Math.round(time),
+      });
+    this.#clock = clock;
     this.store = new ObjectStore({
       kind,
       prune: options.prune,
@@ -106,7 +121,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       version: () => this.#writer.wholeVersion,
     });
     store.follower = snapshot;
-    const slice = new TimeSlice(clock);
+    const slice = this.#slice = new TimeSlice(clock);
     this.#subscriptions = new Subscriptions(clock);
     this.#writer = new StoreWriter({
       kind,
@@ -162,8 +177,14 @@ export class NamespaceInformer<T extends KubernetesObject> {
     return this.#writer.synced;
   }
 
+  /** Promise that is fulfilled when the first state was read, or its read failed. */
+  get attempted(): Promise<void> {
+    return this.#reflector.attempted;
+  }
+
   /** Starts to list and watch; safe to repeat. */
   start(): void {
+    if (Number.isNaN(this.#started)) this.#started = this.#clock.now();
     this.#reflector.start();
   }
 
@@ -209,6 +230,9 @@ export class NamespaceInformer<T extends KubernetesObject> {
       writer: this.#writer,
       onRemove: (removed) => this.#subscriptions.delete(removed),
       onError: this.#onError,
+      onSlow: this.#onSlow,
+      slice: this.#slice,
+      clock: this.#clock,
     });
     this.#subscriptions.add(subscription);
     return subscription;
@@ -227,6 +251,34 @@ export class NamespaceInformer<T extends KubernetesObject> {
 
   health(): WatchHealth {
     return this.#reflector.health();
+  }
+
+  /** Time since data last arrived, or since the start, in milliseconds. */
+  get staleness(): number {
+    const { lastContact } = this.#reflector.health();
+    return lastContact === undefined
+      ? this.#clock.now() - this.#started
+      : Math.max(0, this.#clock.wallTime() - lastContact);
+  }
+
+  /**
+   * What has arrived of the first state.
+   *
+   * @param expected Number of objects that the server has, if it is known.
+   */
+  progress(expected: number | undefined): SyncProgress {
+    const objects = this.store.size;
+    const elapsed = this.#clock.now() - this.#started;
+    return {
+      kind: kindText(this.kind),
+      namespace: this.namespace,
+      objects,
+      bytes: this.store.usage().total,
+      expected,
+      remaining: expected === undefined || objects === 0
+        ? undefined
+        : Math.max(0, Math.round(elapsed * (expected - objects) / objects)),
+    };
   }
 }
 

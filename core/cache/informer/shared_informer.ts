@@ -60,6 +60,22 @@ export interface InformerHealth {
   readonly watches: readonly WatchHealth[];
 }
 
+/** What has arrived of a cache that is not complete. */
+export interface SyncProgress {
+  /** Kind as text, such as `apps/v1 Deployment`. */
+  readonly kind: string;
+  /** Namespace of the watch; undefined for all namespaces. */
+  readonly namespace: string | undefined;
+  /** Number of objects that have arrived. */
+  readonly objects: number;
+  /** Memory that they take, in bytes. */
+  readonly bytes: number;
+  /** Number of objects that the server has; undefined if it did not say. */
+  readonly expected: number | undefined;
+  /** Estimate of the time that is left, in milliseconds; undefined without one. */
+  readonly remaining: number | undefined;
+}
+
 /** Registration of a handler of an informer. */
 export interface HandlerRegistration<
   T extends KubernetesObject = KubernetesObject,

@@ -76,7 +76,20 @@ export interface SubscriptionDeps<T extends KubernetesObject> {
   readonly onRemove: (subscription: Subscription<T>) => void;
   /** Callback for the exceptions of the handler. */
   readonly onError: (handler: string, error: unknown) => void;
+  /** Slices of the work that calls the handler. */
+  readonly slice: TimeSlice;
+  readonly clock: Clock;
+  /**
+   * Callback for a handler whose calls take long: their number, and their time in
+   * milliseconds.
+   */
+  readonly onSlow: (handler: string, calls: number, time: number) => void;
 }
+
+/** Time of the calls of a handler at which it is first called slow. */
+const SLOW_HANDLER_MS = 1_000;
+/** Time of a call, in the mean, below which a handler is not called slow. */
+const QUICK_CALL_MS = 0.5;
 
 /** Own write that was stored. */
 export interface EndedWrite<T extends KubernetesObject> {
@@ -114,6 +127,8 @@ export class Subscription<T extends KubernetesObject>
   #removed = false;
   #hasSynced = false;
   readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Calls that were measured, once the work around them was slow. */
+  #measured: { calls: number; time: number; reportAt: number } | undefined;
   /** Whether the store had no change since a restore when this was added. */
   readonly #isEarly: boolean;
 
@@ -351,7 +366,28 @@ export class Subscription<T extends KubernetesObject>
     return new CurrentEvent(this.#deps.store, facts);
   }
 
+  /** Begins to measure the calls of the handler. */
+  measure(): void {
+    this.#measured ??= { calls: 0, time: 0, reportAt: SLOW_HANDLER_MS };
+  }
+
   #call(event: CurrentEvent<T>): void {
+    if (this.#deps.slice.isSlow) this.measure();
+    const measured = this.#measured;
+    if (measured === undefined) return this.#deliver(event);
+    const { clock, name, onSlow } = this.#deps;
+    const began = clock.now();
+    this.#deliver(event);
+    measured.calls++;
+    measured.time += clock.now() - began;
+    const { calls, time, reportAt } = measured;
+    if (time < reportAt || time / calls < QUICK_CALL_MS) return;
+    // The next report is at ten times as much.
+    measured.reportAt = time * 10;
+    onSlow(name, calls, time);
+  }
+
+  #deliver(event: CurrentEvent<T>): void {
     const { name, onError } = this.#deps;
     try {
       const result = this.#handler(event);
@@ -413,7 +449,9 @@ export class Subscriptions<T extends KubernetesObject> {
     // Not within the call that adds it: the caller is not ready so far.
     await slice.pause();
     while (subscription.replayNext()) {
-      if (slice.step(0)) await slice.pause();
+      if (!slice.step(0)) continue;
+      if (slice.isSlow) subscription.measure();
+      await slice.pause();
     }
     if (this.#synced) subscription.settle();
   }

@@ -66,7 +66,10 @@ export async function readSnapshot<R>(
   try {
     const { ino: inode } = await file.stat();
     const readAt = readerOf(file);
-    const found = await findFrames(readAt, await readHead(readAt, identity));
+    const found = await findFrames(
+      readAt,
+      await readHead(readAt, (text) => text === identity),
+    );
     if (found.frames.length === 0) {
       throw new SnapshotRefusal("empty", "no group of frames is whole");
     }

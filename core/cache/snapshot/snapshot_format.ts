@@ -138,12 +138,13 @@ export type ReadAt = (position: number, length: number) => Promise<Buffer>;
 /**
  * Checks the head of a file.
  *
+ * @param accepts Whether an identity is the wanted one.
  * @returns Position of the first frame, and the digest before it.
  * @throws {SnapshotRefusal} If it is not the head of a snapshot of this watch.
  */
 export async function readHead(
   readAt: ReadAt,
-  identity: string,
+  accepts: (identity: string) => boolean,
 ): Promise<{ readonly position: number; readonly digest: Buffer }> {
   const head = await readAt(0, HEAD_BYTES);
   if (
@@ -166,7 +167,7 @@ export async function readHead(
   if (!isBounded || !digestOf(head, text).equals(digest)) {
     throw new SnapshotRefusal("damaged", "its head is damaged");
   }
-  if (text.toString() !== identity) {
+  if (!accepts(text.toString())) {
     throw new SnapshotRefusal("identity", "it is of another watch or cluster");
   }
   return { position: HEAD_BYTES + rest.length, digest };
@@ -300,6 +301,19 @@ export class FrameComposer {
     at = this.#bytes.writeUInt8(type, at);
     at = this.#bytes.writeUInt32LE(length, at);
     this.#bytes.set(bytes.subarray(start, end), at);
+  }
+
+  /** Adds a record of several parts. */
+  addParts(type: number, parts: readonly Uint8Array[]): void {
+    let length = 0;
+    for (const part of parts) length += part.length;
+    let at = this.#room(RECORD_HEAD_BYTES + length);
+    at = this.#bytes.writeUInt8(type, at);
+    at = this.#bytes.writeUInt32LE(length, at);
+    for (const part of parts) {
+      this.#bytes.set(part, at);
+      at += part.length;
+    }
   }
 
   addText(type: number, text: string): void {

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { apiVersionOf, type Kind } from "../../api/kind.ts";
-import { asBuffer, type ByteRange } from "../../json/byte_range.ts";
+import { asBuffer, type ByteRange, NO_BYTES } from "../../json/byte_range.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { Pruner } from "../../json/prune.ts";
 import { discardPage } from "./page_codec.ts";
@@ -25,9 +25,9 @@ export class BodyWriter {
   /** Beginnings of bodies, by the missing fields: `{"apiVersion":…,"kind":…`. */
   readonly #starts: Readonly<Record<string, Buffer>>;
   /** Object that was taken last, and the beginning that it lacks. */
-  #object: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 };
+  #object: ByteRange = { bytes: NO_BYTES, start: 0, end: 0 };
   #start: Buffer | undefined;
-  #scratch: Buffer = Buffer.alloc(0);
+  #scratch: Buffer = NO_BYTES;
 
   /** @throws {SyntaxError} If a path to prune is malformed. */
   constructor(kind: Kind, prune: readonly string[]) {
@@ -116,7 +116,7 @@ export class BodyWriter {
  * compressed body is decompressed only when it is read, which is rare.
  */
 export class BodyCopy implements ByteRange {
-  #memory: Buffer = Buffer.alloc(0);
+  #memory: Buffer = NO_BYTES;
   #open: ((packed: Uint8Array) => ByteRange) | undefined;
   /** Copied bytes: the body itself, or its compressed page. */
   readonly #copied = { bytes: this.#memory, start: 0, end: 0 };

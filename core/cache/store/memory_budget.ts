@@ -20,6 +20,14 @@ export interface BudgetMember {
   readonly demotableBytes: number;
   /** Moves some objects to a lower tier, in about a millisecond. */
   demote(): void;
+  /** Evicts the half of its decoded objects that was used least recently. */
+  shrinkDecoded?(): void;
+}
+
+/** What a member uses, in bytes: in all, and of that for decoded objects. */
+interface Usage {
+  bytes: number;
+  decoded: number;
 }
 
 /** Options of a {@linkcode MemoryBudget}. */
@@ -37,6 +45,12 @@ const RULES: OptionRules<MemoryBudgetOptions> = { pressure: "object?" };
  * else uses the memory.
  */
 const LEAST_SHARE = 1 / 8;
+/**
+ * Most bytes of decoded objects of all members together. They only save decoding, and
+ * live on the JavaScript heap, which is collected less often the larger it is. A
+ * thousand stores with a share of the budget each would keep all their objects.
+ */
+const MAX_DECODED_BYTES = 32 << 20;
 /** Maximum number of demotion steps per change of a store. */
 const STEPS_PER_CHARGE = 2;
 
@@ -63,8 +77,9 @@ export class MemoryBudget {
   readonly pressure: MemoryPressure | undefined;
   #limit: number;
   #used = 0;
-  /** Reported usage by member, in bytes. */
-  readonly #members: Map<BudgetMember, number> = new Map();
+  #decoded = 0;
+  /** Reported usage by member. */
+  readonly #members: Map<BudgetMember, Usage> = new Map();
   #demoting = false;
 
   /**
@@ -123,16 +138,45 @@ export class MemoryBudget {
     return this.isExceeded || this.pressure?.isGrowing === true;
   }
 
-  /** Sets the usage of a store, and demotes objects if the budget is exceeded. */
-  charge(member: BudgetMember, bytes: number): void {
-    this.#used += bytes - (this.#members.get(member) ?? 0);
-    this.#members.set(member, bytes);
-    if (!this.#demoting && this.isExceeded) this.settle(STEPS_PER_CHARGE);
+  /**
+   * Sets the usage of a store, and demotes objects if the budget is exceeded.
+   *
+   * @param decoded Part of the bytes that decoded objects take.
+   */
+  charge(member: BudgetMember, bytes: number, decoded = 0): void {
+    let usage = this.#members.get(member);
+    if (usage === undefined) {
+      this.#members.set(member, usage = { bytes: 0, decoded: 0 });
+    }
+    this.#used += bytes - usage.bytes;
+    this.#decoded += decoded - usage.decoded;
+    usage.bytes = bytes;
+    usage.decoded = decoded;
+    if (this.#demoting) return;
+    if (this.#decoded > MAX_DECODED_BYTES) this.#shrinkDecoded();
+    if (this.isExceeded) this.settle(STEPS_PER_CHARGE);
+  }
+
+  /** Shrinks the member with the most decoded objects. */
+  #shrinkDecoded(): void {
+    let largest: BudgetMember | undefined;
+    let most = 0;
+    for (const [member, { decoded }] of this.#members) {
+      if (decoded > most) [largest, most] = [member, decoded];
+    }
+    this.#demoting = true;
+    try {
+      largest?.shrinkDecoded?.();
+    } finally {
+      this.#demoting = false;
+    }
   }
 
   /** Removes a closed store. */
   leave(member: BudgetMember): void {
-    this.#used -= this.#members.get(member) ?? 0;
+    const { bytes = 0, decoded = 0 } = this.#members.get(member) ?? {};
+    this.#used -= bytes;
+    this.#decoded -= decoded;
     this.#members.delete(member);
   }
 

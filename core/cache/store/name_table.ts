@@ -1,5 +1,10 @@
 import { Buffer } from "node:buffer";
-import { asBuffer, type ByteRange, sameBytes } from "../../json/byte_range.ts";
+import {
+  asBuffer,
+  type ByteRange,
+  NO_BYTES,
+  sameBytes,
+} from "../../json/byte_range.ts";
 
 const FIRST_BLOCK_BYTES = 1024;
 const BLOCK_BITS = 18;
@@ -13,6 +18,9 @@ export const MAX_NAME_BYTES = 0xfff;
 const MAX_SHARED = 0xff;
 const HEAD_BYTES = 3;
 const BASE_BYTES = 4;
+
+/** Name that was read last. */
+const lastRead = Buffer.alloc(MAX_NAME_BYTES);
 
 interface Block {
   bytes: Buffer;
@@ -37,10 +45,8 @@ export class NameTable {
   #current = -1;
   /** Offset and name of the last entry whose prefix others may share. */
   #base = 0;
-  #baseName: Uint8Array = new Uint8Array(0);
+  #baseName: Uint8Array = NO_BYTES;
   #allocatedBytes = 0;
-  /** Name that was read last. */
-  readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
 
   get allocatedBytes(): number {
     return this.#allocatedBytes;
@@ -101,9 +107,9 @@ export class NameTable {
       sameBytes(block, base, base + shared, others, start);
   }
 
-  /** Name at an address, in memory that the next call reuses. */
+  /** Name at an address, in memory that the next call for any table reuses. */
   read(address: number): ByteRange {
-    const target = this.#read;
+    const target = lastRead;
     const { bytes: block } = this.#block(address);
     let at = address & BLOCK_MASK;
     const shared = block[at] as number;
@@ -178,7 +184,7 @@ export class NameTable {
     this.#blocks[number] = block;
     this.#current = number;
     this.#allocatedBytes += length;
-    this.#baseName = new Uint8Array(0);
+    this.#baseName = NO_BYTES;
     return block;
   }
 }

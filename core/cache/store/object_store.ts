@@ -588,6 +588,11 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.#charge();
   }
 
+  shrinkDecoded(): void {
+    this.#decoder.shrink();
+    this.#charge();
+  }
+
   get #indexBytes(): number {
     return this.#table.allocatedBytes + this.#indexes.allocatedBytes;
   }
@@ -655,7 +660,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
       this.#decoder.cache.size;
     if (held !== this.#charged || budget.isExceeded) {
       this.#charged = held;
-      budget.charge(this, held);
+      budget.charge(this, held, this.#decoder.cache.size);
     }
   }
 }

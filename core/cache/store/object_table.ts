@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { ObjectKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
-import { type ByteRange, rangeText } from "../../json/byte_range.ts";
+import { type ByteRange, NO_BYTES, rangeText } from "../../json/byte_range.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
 import {
   hashBytes,
@@ -14,6 +14,7 @@ import {
 import { NamespaceTable, NameTable } from "./name_table.ts";
 
 const SLASH = 0x2f;
+const FIRST_SCRATCH_BYTES = 256;
 /** Highest relist mark; the next relist starts over with 1. */
 const LAST_MARK = 255;
 
@@ -66,7 +67,7 @@ export class ObjectTable {
   /** The four 32-bit words of the UID that was parsed last. */
   readonly #words: Uint32Array = new Uint32Array(4);
   /** Encoded form of a key that was looked up as text. */
-  #scratch: Buffer = Buffer.alloc(256);
+  #scratch: Buffer = NO_BYTES;
   readonly #moveNames = (move: (address: number) => number): void => {
     for (const slot of this.slots()) {
       const { name } = this.page(slot);
@@ -322,7 +323,9 @@ export class ObjectTable {
 
   #encode({ namespace = "", name }: ObjectKey): void {
     const most = 3 * (name.length + namespace.length);
-    if (most > this.#scratch.length) this.#scratch = Buffer.alloc(most);
+    if (most > this.#scratch.length) {
+      this.#scratch = Buffer.alloc(Math.max(most, FIRST_SCRATCH_BYTES));
+    }
     const bytes = this.#scratch;
     const middle = writeText(bytes, name, 0);
     const end = writeText(bytes, namespace, middle);
@@ -355,7 +358,7 @@ function writeText(bytes: Buffer, text: string, start: number): number {
 }
 
 function emptyRange(): MutableRange {
-  return { bytes: Buffer.alloc(0), start: 0, end: 0 };
+  return { bytes: NO_BYTES, start: 0, end: 0 };
 }
 
 function copyRange(

@@ -22,8 +22,8 @@ type Part = Record<string, unknown> | unknown[];
  */
 export class PartSharing {
   #remembered: (Part | undefined)[] = [];
-  /** Hashes that came last. */
-  readonly #seen: Int32Array = new Int32Array(MAX_REMEMBERED);
+  /** Hashes that came last; undefined before the first object. */
+  #seen: Int32Array | undefined;
   /** Hash and own size of the part that was processed last. */
   #hash = 0;
   #ownBytes = 0;
@@ -58,8 +58,9 @@ export class PartSharing {
       const at = (hash >>> 8) & (MAX_REMEMBERED - 1);
       const known = this.#remembered[at];
       if (known !== undefined && isSame(known, part)) return known;
-      if (this.#seen[at] === hash) this.#remembered[at] = part;
-      this.#seen[at] = hash;
+      const seen = this.#seen ??= new Int32Array(MAX_REMEMBERED);
+      if (seen[at] === hash) this.#remembered[at] = part;
+      seen[at] = hash;
     }
     this.#bytes += this.#ownBytes;
     return Object.freeze(part) as Part;

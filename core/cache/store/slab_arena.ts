@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ByteRange } from "../../json/byte_range.ts";
+import { type ByteRange, NO_BYTES } from "../../json/byte_range.ts";
 
 /** Size of the unit of addresses, in bytes: 32 bits reach 16 GiB. */
 const UNIT = 4;
@@ -41,7 +41,7 @@ export type MoveRecord = (owner: number, address: number) => void;
  * last, so that no object is allocated for it.
  */
 export class SlabArena implements ByteRange {
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = NO_BYTES;
   start = 0;
   end = 0;
 

@@ -1,4 +1,4 @@
-import type { ByteRange } from "../../json/byte_range.ts";
+import { type ByteRange, NO_BYTES } from "../../json/byte_range.ts";
 import type { BodyCopy, BodyWriter } from "./bodies.ts";
 import { SlabArena } from "./slab_arena.ts";
 import { type ObjectTable, PAGE_MASK } from "./object_table.ts";
@@ -328,7 +328,7 @@ export class PageStore {
   readonly #scratch: Carry = new Carry();
   /** Number and content of the page that was decompressed last. */
   #openPage = -1;
-  #open: Buffer = Buffer.alloc(0);
+  #open: Buffer = NO_BYTES;
 
   get objects(): number {
     return this.#objects;
@@ -477,7 +477,7 @@ export class PageStore {
   #close(): void {
     discardPage(this.#open);
     this.#openPage = -1;
-    this.#open = Buffer.alloc(0);
+    this.#open = NO_BYTES;
   }
 }
 

@@ -14,6 +14,13 @@ const NONE = -1;
 /** Maximum length of a text in the name table, at three bytes per character. */
 const MAX_PACKED_LENGTH = Math.floor(MAX_NAME_BYTES / 3);
 
+/** Encoded form of the value that is looked up; no lookup overlaps another one. */
+const sought: { bytes: Buffer; start: number; end: number } = {
+  bytes: Buffer.alloc(MAX_NAME_BYTES),
+  start: 0,
+  end: 0,
+};
+
 /**
  * Table of the distinct values of an index by number, as bytes outside the
  * JavaScript heap: there may be as many values as objects.
@@ -39,12 +46,6 @@ export class ValueTable {
   readonly #texts: Map<number, string> = new Map();
   #free = NONE;
   #top = 0;
-  /** Encoded form of the text that is looked up. */
-  readonly #sought: { bytes: Buffer; start: number; end: number } = {
-    bytes: Buffer.alloc(MAX_NAME_BYTES),
-    start: 0,
-    end: 0,
-  };
   readonly #moveTexts = (move: (address: number) => number): void => {
     for (let number = 0; number < this.#top; number++) {
       if (this.first.get(number) === NONE || this.#texts.has(number)) continue;
@@ -77,7 +78,7 @@ export class ValueTable {
     if (found !== undefined && found !== NONE) return found;
     const number = this.#take();
     if (packed) {
-      this.#addresses.set(number, this.#names.add(this.#sought));
+      this.#addresses.set(number, this.#names.add(sought));
       this.#keys.add(hash, number);
     } else {
       this.#numbers.set(value, number);
@@ -118,7 +119,6 @@ export class ValueTable {
 
   /** Encodes the value that is looked up; returns its hash. */
   #seek(value: string): number {
-    const sought = this.#sought;
     sought.end = sought.bytes.write(value, "utf8");
     return this.#hash(sought);
   }
@@ -127,7 +127,7 @@ export class ValueTable {
     let number = this.#keys.first(hash);
     while (
       number >= 0 &&
-      !this.#names.equals(this.#addresses.get(number), this.#sought)
+      !this.#names.equals(this.#addresses.get(number), sought)
     ) number = this.#keys.next();
     return number;
   }

@@ -1,4 +1,5 @@
 import { apiVersionOf, type Kind } from "../../api/kind.ts";
+import { NO_BYTES } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 
@@ -13,7 +14,7 @@ export class MetadataReducer {
   readonly #scanner: EventScanner = new EventScanner();
   /** Text before the metadata: `{"apiVersion":…,"kind":…,"metadata":`. */
   readonly #head: Uint8Array;
-  #buffer: Uint8Array = new Uint8Array(0);
+  #buffer: Uint8Array = NO_BYTES;
 
   constructor(kind: Kind) {
     const names = { apiVersion: apiVersionOf(kind), kind: kind.kind };

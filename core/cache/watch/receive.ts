@@ -10,6 +10,11 @@ import type { MemoryBudget } from "../store/memory_budget.ts";
 /** Maximum time for which one turn of the event loop is busy. */
 const SLICE_LIMIT_MS = 6;
 /**
+ * Busy time of a turn from which the calls of handlers are measured: some 20 events
+ * were handled in it.
+ */
+const SLOW_SLICE_MS = 25;
+/**
  * Number of bytes handled between two reads of the clock, as a read costs more
  * than many steps.
  */
@@ -28,6 +33,8 @@ export class TimeSlice {
   readonly #clock: Clock;
   #start: number;
   #cost = 0;
+  /** Whether a slice has taken so long that somebody should say what did. */
+  isSlow = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -43,7 +50,9 @@ export class TimeSlice {
     this.#cost += STEP_COST_BYTES + bytes;
     if (this.#cost < BYTES_BETWEEN_CLOCK_READS) return false;
     this.#cost = 0;
-    return this.#clock.now() - this.#start >= SLICE_LIMIT_MS;
+    const busy = this.#clock.now() - this.#start;
+    if (busy >= SLOW_SLICE_MS) this.isSlow = true;
+    return busy >= SLICE_LIMIT_MS;
   }
 
   /** Pauses for other work and begins a new slice. */
@@ -125,7 +134,7 @@ export async function readEvents(
   const scanner = new EventScanner();
   let events = 0;
   for (;;) {
-    const chunk = await response.next();
+    let chunk = await response.next();
     if (chunk === undefined) break;
     receiving.onBytes();
     splitter.push(chunk);
@@ -139,6 +148,10 @@ export async function readEvents(
       if (pause !== undefined) await pause;
     }
     receiving.onIdle();
+    // An idle watch keeps no memory of its connection.
+    chunk = undefined;
+    splitter.release();
+    scanner.release();
     if (receiving.budget?.mustWait()) await makeRoom(receiving);
   }
   if (splitter.finish()) {

@@ -259,6 +259,11 @@ export class Reflector {
     return this.#record.health();
   }
 
+  /** Promise that is fulfilled when the first state was read, or its read failed. */
+  get attempted(): Promise<void> {
+    return this.#record.attempted;
+  }
+
   get #stopped(): boolean {
     return this.#stop.signal.aborted;
   }
@@ -357,7 +362,16 @@ export class Reflector {
         onMoved?.(resolved);
       }
     }
-    return { ...this.#deps, kind: this.#resolved };
+    const { labelSelector, fieldSelector, shardSelector } = this.#deps;
+    const { namespace, metadataOnly } = this.#deps;
+    return {
+      kind: this.#resolved,
+      namespace,
+      metadataOnly,
+      labelSelector,
+      fieldSelector,
+      shardSelector,
+    };
   }
 
   /**

@@ -167,6 +167,8 @@ export class WatchRecord {
   readonly #deps: WatchRecordDeps;
   readonly #health: { -readonly [F in keyof WatchHealth]: WatchHealth[F] };
   #watchStart: number | undefined;
+  /** Settled with the first attempt to read the state, once somebody waits for it. */
+  #attempt: PromiseWithResolvers<void> | undefined;
 
   constructor(deps: WatchRecordDeps) {
     this.#deps = deps;
@@ -187,8 +189,18 @@ export class WatchRecord {
     return this.#health.synced;
   }
 
+  /**
+   * Promise that is fulfilled when the first state was read, its read failed, or the
+   * watch was stopped.
+   */
+  get attempted(): Promise<void> {
+    if (this.synced || this.#health.errors > 0) return Promise.resolve();
+    return (this.#attempt ??= Promise.withResolvers()).promise;
+  }
+
   set state(state: WatchHealth["state"]) {
     this.#health.state = state;
+    if (state === "stopped") this.#attempt?.resolve();
   }
 
   /** Notes that bytes arrived. */
@@ -215,6 +227,7 @@ export class WatchRecord {
     health.consecutiveFailures++;
     health.errors++;
     metrics.error(reason);
+    this.#attempt?.resolve();
     log.warn("A list or watch failed and is retried", {
       error: message,
       reason,
@@ -232,6 +245,7 @@ export class WatchRecord {
   /** Notes that a whole state was read. */
   stateRead(): void {
     this.#health.synced = true;
+    this.#attempt?.resolve();
     this.state = "watching";
   }
 

@@ -259,6 +259,8 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     this.#isBegun = true;
     const body = this.#body;
     if (this.#first !== undefined) body.push(this.#first);
+    // A watch would keep it, with the block that it is a part of, until its end.
+    this.#first = undefined;
     const headers = this.#headers;
     const length = Number(headers["content-length"] ?? Infinity);
     const isPacked = headers["content-encoding"] === "gzip";

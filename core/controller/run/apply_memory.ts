@@ -77,6 +77,11 @@ export class ApplyMemory {
     }, 1);
   }
 
+  /** Hash of the last apply of an object. */
+  intentOf(apply: Pick<RememberedApply, "id" | "subresource">): string {
+    return this.#applied.get(nameOf(apply))?.intent ?? "";
+  }
+
   /** Removes the answer to the last apply of an object. */
   forget(apply: Pick<RememberedApply, "id" | "subresource">): void {
     this.#applied.delete(nameOf(apply));

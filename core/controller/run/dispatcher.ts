@@ -267,7 +267,10 @@ export class Dispatcher<P extends KubernetesObject> {
   ): ReconcileResult | void | Promise<ReconcileResult | void> {
     const { reconciler, workflow, tracer } = this.#deps;
     const copy = mutableCopy(primary);
-    const managed = workflow?.explicit ? undefined : workflow;
+    const managed = workflow?.explicit ||
+        primary.metadata.deletionTimestamp !== undefined || context.deleted
+      ? undefined // With allEvents a deletion is the reconciler's.
+      : workflow;
     return tracer === undefined && managed === undefined &&
         reconciler.initContext === undefined
       ? reconciler.reconcile(copy, context)

@@ -77,6 +77,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
     | "maxInterval"
     | "pauseAnnotation"
     | "requestAnnotations"
+    | "watchedAnnotations"
     | "retry"
     | "runsAtStart"
     | "selection"

@@ -16,6 +16,7 @@ import type { ReconcileResult } from "../result.ts";
 import { mentionsKeyedList, mergeKeyedLists, partOf } from "./keyed_lists.ts";
 import type { RunContext } from "./run_context.ts";
 import type { RunDeps } from "./run_deps.ts";
+import { FINALIZER_ONLY } from "./run_writes.ts";
 import type { Written } from "./write_sender.ts";
 import { valuesOf } from "./write_changes.ts";
 
@@ -104,7 +105,7 @@ export class ResultWriter<P extends KubernetesObject> {
     }
     const { name, namespace } = primary.metadata;
     const intent = { metadata: { name, namespace } } as ApplyObject<P>;
-    return await context.writes.apply(kind, intent, { match: false });
+    return await context.writes.apply(kind, intent, FINALIZER_ONLY);
   }
 
   /** Removes the finalizer of the controller if the object has it. */

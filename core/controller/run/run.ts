@@ -146,6 +146,8 @@ export class Run<P extends KubernetesObject> {
   aborted: AbortCause | undefined;
   /** Callback for the abort of the run; called once. */
   onAbort: ((run: Run<P>, cause: AbortCause) => void) | undefined;
+  /** Callback for the request of another run; called once. */
+  onInterrupt: ((cause: RunCause) => void) | undefined;
   /** Span of the trace; undefined without a tracer. */
   span: Span | undefined;
   /** Result of the workflow of the controller. */
@@ -262,6 +264,7 @@ export class Run<P extends KubernetesObject> {
   interrupt(cause: RunCause): void {
     if (this.#interruptedBy !== undefined) return;
     this.#interruptedBy = cause;
+    this.onInterrupt?.(cause);
     this.#interruption?.abort(new RunInterruptedError(this.key, cause));
   }
 

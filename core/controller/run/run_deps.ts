@@ -16,6 +16,8 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly controller: string;
   readonly kind: ResolvedKind<P>;
   readonly fieldManager: string;
+  /** Field managers whose fields become the controller's. */
+  readonly takeOver: readonly string[];
   /** Finalizer of the controller, even if it adds none to primaries. */
   readonly finalizer: string;
   /** Finalizer that the controller adds to its primaries; undefined if none. */

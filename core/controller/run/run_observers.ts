@@ -315,6 +315,14 @@ export interface RecordedRun {
 const MAX_RUNS = 10;
 /** Minimum number of observed objects: those that ran most recently. */
 const MIN_OBJECTS = 500;
+/** The same for the histories of many controllers together, and for each of them. */
+const MANY_HISTORIES = { all: 10_000, each: 20 } as const;
+
+/** Number of objects with a history, at least, in each of some controllers. */
+export function historyLimit(controllers: number): number {
+  const { all, each } = MANY_HISTORIES;
+  return Math.max(each, Math.min(MIN_OBJECTS, Math.floor(all / controllers)));
+}
 /** Maximum length of an error message that is kept, in UTF-16 code units. */
 const MAX_ERROR_LENGTH = 500;
 
@@ -341,10 +349,15 @@ interface KeptRun extends
 /** Recent runs of the objects that ran most recently, for `coracle why`. */
 export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
-  readonly #byKey: LatestMap<KeptRun[]> = new LatestMap(MIN_OBJECTS);
+  readonly #byKey: LatestMap<KeptRun[]>;
 
-  constructor({ clock }: { readonly clock: Clock }) {
+  /** @param deps `limit` returns the number of objects that are kept at least. */
+  constructor({ clock, limit = () => MIN_OBJECTS }: {
+    readonly clock: Clock;
+    readonly limit?: (() => number) | undefined;
+  }) {
     this.#clock = clock;
+    this.#byKey = new LatestMap(limit);
   }
 
   /** Keys of the objects that ran most recently, the latest first. */

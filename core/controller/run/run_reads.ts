@@ -58,7 +58,7 @@ export class RunReads<P extends KubernetesObject> {
       checkKind(which, "ctx.secondaries()");
       return await this.#deps.sources.secondaries(which, primary);
     }
-    return await which.secondaries?.(primary) ?? [];
+    return await this.#deps.sources.secondariesOf(which, primary);
   }
 }
 

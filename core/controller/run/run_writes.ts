@@ -1,6 +1,6 @@
 import { loadModule } from "../../clock.ts";
 import { ApiError } from "../../api/api_error.ts";
-import { type Kind, kindText } from "../../api/kind.ts";
+import { apiVersionOf, type Kind, kindText } from "../../api/kind.ts";
 import type {
   ApplyObject,
   KubernetesObject,
@@ -67,6 +67,11 @@ const PATCH_RULES: OptionRules<PatchWriteOptions> = {
   type: ["merge", "json", "strategic", undefined],
   fieldManager: "manager?",
 };
+/** Options of an apply that takes no fields over. */
+export const FINALIZER_ONLY: ContextWriteOptions = Object.freeze({
+  match: false,
+});
+
 const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
   signal: "signal?",
   propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
@@ -99,6 +104,7 @@ export class RunWrites<P extends KubernetesObject> {
     ownership.checkWatched(kind, placed, "apply");
     const id = `${kindText(kind)} ${keyText(key)}`;
     const memory = await applied();
+    if (options !== FINALIZER_ONLY) await this.#takeOver(kind, key, options);
     return (await this.#sender.send(kind, key, {
       verb: "apply",
       body: intent,
@@ -125,6 +131,51 @@ export class RunWrites<P extends KubernetesObject> {
         await this.#repair(kind, key, { ...placed, error }),
       learn: (stored) => memory.learn({ id, intent, subresource }, stored),
     })).object;
+  }
+
+  /**
+   * Makes the fields that an object has of the managers of the option `takeOver`
+   * those of this controller.
+   */
+  async #takeOver<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    { subresource, signal = this.#run.signal }: ContextWriteOptions,
+  ): Promise<void> {
+    const { client, fieldManager, log, sources, takeOver } = this.#deps;
+    const managers = [
+      ...takeOver,
+      ...sources.ofKind(kind).flatMap((source) =>
+        source instanceof WatchingSource ? source.takeOver : []
+      ),
+    ];
+    if (managers.length === 0) return;
+    const { managersLeft, takeOverPatch } = await loadModule(
+      import("./take_over.ts"),
+    );
+    const apiVersion = apiVersionOf(kind);
+    const wanted = { managers, fieldManager, apiVersion, subresource };
+    const known = await this.#sender.cached(kind, key);
+    if (known && managersLeft(known, wanted)?.length === 0) return;
+    const read = () => client.find(kind, key, { signal });
+    const first = await read();
+    if (first === undefined) return;
+    await retryOnConflict(first, {
+      read,
+      send: async (latest) => {
+        const patch = takeOverPatch(latest, wanted);
+        if (patch === undefined) return;
+        // The server takes managed fields from the object only, also those of a status.
+        const sent = { signal, type: "json", match: false } as const;
+        await this.sendPatch(kind, key, patch, sent);
+        log.info("Took over the fields of other managers", {
+          object: this.#run.key,
+          target: `${kindText(kind)} ${keyText(key)}`,
+          managers: managersLeft(latest, wanted),
+          ...subresource !== undefined && { subresource },
+        });
+      },
+    });
   }
 
   async intent<T extends KubernetesObject>(

@@ -60,7 +60,7 @@ export interface PrimaryStore<P extends KubernetesObject>
       | "placeOf"
       | "size"
     >,
-    Partial<Pick<MultiNamespaceInformer<P>, "notePending">> {}
+    Partial<Pick<MultiNamespaceInformer<P>, "bodyOf" | "notePending">> {}
 
 /** Primaries of a controller. */
 export interface Primaries<P extends KubernetesObject> {

@@ -21,6 +21,7 @@ import type {
   SourceEvent,
   SourceHealth,
 } from "../event_source.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import { deadline, type Timer } from "../../clock.ts";
 import { pauseAfter } from "../../pace.ts";
 
@@ -55,6 +56,11 @@ export interface ResumableSource {
   wasIdle(key: string): boolean;
   /** Notes in its snapshot which primaries wait for a run. */
   notePending(keys: () => Iterable<string>): void;
+}
+
+/** Source whose cache has objects as bytes. */
+interface BodySource {
+  bodyOf?(key: ObjectKey, version?: string): ByteRange | undefined;
 }
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
@@ -424,6 +430,41 @@ export class SourceGroup<P extends KubernetesObject> {
       sources,
       (source) => source.secondaries?.(primary) as Listing<T>,
     );
+  }
+
+  /** Number of a source within the group, in its order. */
+  numberOf(source: EventSource<P>): number {
+    return this.#sources.indexOf(source);
+  }
+
+  /** Secondary that one source has. */
+  getFrom(
+    source: EventSource<P>,
+    key: ObjectKey,
+  ): unknown {
+    return source.get?.(key);
+  }
+
+  /** Secondaries of a primary that one source has. */
+  async secondariesOf(
+    source: EventSource<P>,
+    primary: P,
+  ): Promise<readonly unknown[]> {
+    return await source.secondaries?.(primary) ?? [];
+  }
+
+  /** Bytes of a cached object, borrowed; undefined if no cache has its version. */
+  bodyOf(
+    kind: Kind,
+    { resourceVersion, ...key }: ObjectKey & {
+      readonly resourceVersion?: string | undefined;
+    },
+  ): ByteRange | undefined {
+    for (const source of this.ofKind(kind)) {
+      const body = (source as BodySource).bodyOf?.(key, resourceVersion);
+      if (body !== undefined) return body;
+    }
+    return undefined;
   }
 
   /** Begins a write of the controller in the caches of a kind. */

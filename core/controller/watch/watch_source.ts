@@ -32,6 +32,7 @@ import type {
   HandlerRegistration,
   OwnWrite,
 } from "../../cache/informer/shared_informer.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import { checkIndex } from "../../cache/store/object_indexes.ts";
 import type {
   InformerClient,
@@ -119,6 +120,13 @@ export interface WatchSourceOptions<
    * @default {"default"}
    */
   readonly startPriority?: "loader" | "default" | undefined;
+  /**
+   * Field managers whose fields in these objects become the controller's, as with
+   * its option `takeOver`, in addition to those named there.
+   *
+   * @default {[]}
+   */
+  readonly takeOver?: readonly string[] | undefined;
 }
 
 /** Event source that watches a kind. */
@@ -181,6 +189,7 @@ const RULES: OptionRules<WatchSourceOptions<never, never>> = {
   shared: "boolean?",
   readOnly: "boolean?",
   startPriority: ["loader", "default", undefined],
+  takeOver: "strings?",
 };
 
 /** Options of a source that select its objects and what is kept of them. */
@@ -190,7 +199,8 @@ function selectionOf<
 >(options: WatchSourceOptions<P, S>) {
   const { name: _, mapper: _m, references: _r, filters: _f, ...others } =
     options;
-  const { readOnly: _o, startPriority: _p, ...selection } = others;
+  const { readOnly: _o, startPriority: _p, takeOver: _t, ...selection } =
+    others;
   return selection;
 }
 
@@ -291,6 +301,12 @@ export class WatchingSource<
     return this.#options;
   }
 
+  /** Field managers whose fields in these objects become the controller's. */
+  get takeOver(): readonly string[] {
+    const { takeOver = [] } = this.#options;
+    return [...this.#context?.takeOver ?? [], ...takeOver];
+  }
+
   /** Whether the source watches another cluster than that of the operator. */
   get isRemote(): boolean {
     return this.#options.client !== undefined;
@@ -357,7 +373,7 @@ export class WatchingSource<
 
   /** Whether no option restricts the objects, fields or namespaces to watch. */
   get watchesAll(): boolean {
-    const { name: _name, ...others } = this.#options;
+    const { name: _name, takeOver: _takeOver, ...others } = this.#options;
     return Object.values(others).every((value) => value === undefined);
   }
 
@@ -413,7 +429,12 @@ export class WatchingSource<
     this.#remembered = bounded && isMapped
       ? new RememberedMapping()
       : undefined;
-    const { prune = [foreignManagedFields(context)] } = this.#options;
+    const {
+      prune = [foreignManagedFields([
+        ...context.fieldManagers,
+        ...this.#options.takeOver ?? [],
+      ])],
+    } = this.#options;
     const lease = context.informers.acquire(this.kind, {
       ...selectionOf(this.#options),
       namespaces: names,
@@ -550,6 +571,11 @@ export class WatchingSource<
     this.#onGone.push(listener);
   }
 
+  /** Bytes of a cached object in a version, borrowed; undefined if absent. */
+  bodyOf(key: ObjectKey, version?: string): ByteRange | undefined {
+    return this.#watching?.informer.bodyOf(key, version);
+  }
+
   beginWrite(key: ObjectKey): OwnWrite<S> {
     return this.#watching?.registration.beginWrite(key) ?? NO_OWN_WRITE;
   }
@@ -663,12 +689,12 @@ function present<S>(objects: readonly (S | undefined)[]): S[] {
 }
 
 /**
- * Path of the managed fields of other operators and people. A controller that
+ * Path of the managed fields of others than these managers. A controller that
  * is added later has another path, and therefore a separate informer that keeps
  * its own entries.
  */
-function foreignManagedFields({ fieldManagers }: SourceContext): string {
-  const own = fieldManagers.map((name) => JSON.stringify(name));
+export function foreignManagedFields(managers: readonly string[]): string {
+  const own = managers.map((name) => JSON.stringify(name));
   return `metadata.managedFields[manager!=${own.join()}]`;
 }
 

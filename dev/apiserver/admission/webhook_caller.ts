@@ -1,6 +1,7 @@
 import type { Clock } from "@coracle/operator/client";
 import {
   type HttpTransport,
+  type KeyPair,
   openHttpTransport,
 } from "@coracle/operator/internal";
 import type { WebhookClientConfig } from "@coracle/operator/kinds";
@@ -33,8 +34,16 @@ interface WebhookCallInfo {
 export interface WebhookCallerOptions {
   readonly clock: Clock;
   readonly services: WebhookServices;
-  /** Function that checks whether a Service object exists. */
-  readonly serviceExists: (namespace: string, name: string) => boolean;
+  /**
+   * Function that returns the external name of a Service object: empty if it is of
+   * another type, undefined if there is no such object.
+   */
+  readonly externalName: (
+    namespace: string,
+    name: string,
+  ) => string | undefined;
+  /** Certificate that admission webhooks are called with. */
+  readonly certificate?: KeyPair | undefined;
 }
 
 /** Maximum size of an answer in bytes. */
@@ -68,23 +77,28 @@ export class WebhookFailure extends Error {
 
 /** Client of webhooks: sends reviews and reads the answers. */
 export class WebhookCaller {
+  /** Client certificate of admission webhooks; undefined without one. */
+  readonly certificate: KeyPair | undefined;
   readonly #options: WebhookCallerOptions;
   readonly #transports: Map<string, Promise<HttpTransport>> = new Map();
 
   constructor(options: WebhookCallerOptions) {
     this.#options = options;
+    this.certificate = options.certificate;
   }
 
   /**
    * Sends a review; returns the parsed answer.
    *
    * @param timeout Time limit in milliseconds.
+   * @param certificate Client certificate; conversion webhooks are called without.
    * @throws {Error} If there is no answer, with client-go's message.
    */
   async call(
     config: WebhookClientConfig,
     review: unknown,
     timeout: number,
+    certificate?: KeyPair,
   ): Promise<unknown> {
     const { namespace = "", name = "", path = "", port = 443 } =
       config.service ?? {};
@@ -92,18 +106,20 @@ export class WebhookCaller {
       ? cleanUrl(config.url ?? "")
       : cleanUrl(`https://${name}.${namespace}.svc:${port}/${path}`);
     const url = `${base}?timeout=${Math.ceil(timeout / 1000)}s`;
-    const { services } = this.#options;
-    const service = config.service &&
+    const { services, externalName } = this.#options;
+    let service = config.service &&
       (services[`${namespace}/${name}:${port}`] ??
         (port === 443 ? services[`${namespace}/${name}`] : undefined));
     const failure = (why: string) =>
       new WebhookFailure(`Post ${JSON.stringify(url)}: ${why}`);
     if (config.service !== undefined && service === undefined) {
-      throw failure(
-        this.#options.serviceExists(namespace, name)
-          ? `no endpoints available for service ${JSON.stringify(name)}`
-          : `service ${JSON.stringify(name)} not found`,
-      );
+      const external = externalName(namespace, name);
+      const quoted = JSON.stringify(name);
+      if (external === undefined) throw failure(`service ${quoted} not found`);
+      if (external === "") {
+        throw failure(`no endpoints available for service ${quoted}`);
+      }
+      service = `https://${external}:${port}`;
     }
     const abort = new AbortController();
     const answer = typeof service === "function"
@@ -115,6 +131,8 @@ export class WebhookCaller {
       : this.#post(service === undefined ? url : moved(url, service), {
         review,
         caBundle: config.caBundle,
+        serverName: config.service && `${name}.${namespace}.svc`,
+        certificate,
         signal: abort.signal,
         failure,
       });
@@ -142,9 +160,12 @@ export class WebhookCaller {
 
   async #post(
     url: string,
-    { review, caBundle, signal, failure }: {
+    { review, caBundle, serverName, certificate, signal, failure }: {
       readonly review: unknown;
       readonly caBundle: string | undefined;
+      /** Name that the certificate of the webhook must have, if not its host. */
+      readonly serverName: string | undefined;
+      readonly certificate: KeyPair | undefined;
       readonly signal: AbortSignal;
       readonly failure: (why: string) => WebhookFailure;
     },
@@ -154,7 +175,11 @@ export class WebhookCaller {
     let text: string;
     let type: string;
     try {
-      const transport = await this.#transport(origin, caBundle);
+      const transport = await this.#transport(origin, {
+        caBundle,
+        serverName,
+        certificate,
+      });
       const response = await transport.send({
         method: "POST",
         path: pathname + search,
@@ -177,15 +202,27 @@ export class WebhookCaller {
 
   #transport(
     server: string,
-    caBundle: string | undefined,
+    { caBundle, serverName, certificate }: {
+      readonly caBundle: string | undefined;
+      readonly serverName: string | undefined;
+      readonly certificate: KeyPair | undefined;
+    },
   ): Promise<HttpTransport> {
-    const key = `${server}\0${caBundle ?? ""}`;
+    const key = [
+      server,
+      serverName,
+      caBundle,
+      certificate && "with a certificate",
+    ].join("\0");
     const known = this.#transports.get(key);
     if (known !== undefined) return known;
     if (this.#transports.size >= MAX_TRANSPORTS) this.close();
     const opened = openHttpTransport({
       server,
+      serverName,
       certificateAuthority: caBundle ? atob(caBundle) : undefined,
+      certificate: certificate?.certificate,
+      key: certificate?.key,
     });
     opened.catch(() => this.#transports.delete(key));
     this.#transports.set(key, opened);

@@ -159,7 +159,12 @@ async function ask(
   };
   let answer: unknown;
   try {
-    answer = await webhooks.call(clientConfig, review, timeoutSeconds * 1000);
+    answer = await webhooks.call(
+      clientConfig,
+      review,
+      timeoutSeconds * 1000,
+      webhooks.certificate,
+    );
   } catch (error) {
     throw new WebhookFailure(
       `failed to call webhook: ${(error as Error).message}`,

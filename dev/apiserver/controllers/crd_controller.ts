@@ -5,6 +5,7 @@ import {
   CRD_CLEANUP_FINALIZER,
   CRDS,
   type CustomResources,
+  type ResourceDefinition,
 } from "../registry.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
@@ -26,6 +27,12 @@ interface Crd extends UntypedObject {
     }[];
   };
 }
+
+/**
+ * Definitions by the stored objects of their CRDs: a server that goes on from a
+ * state of another one serves the same.
+ */
+const DEFINITIONS: WeakMap<StoredObject, ResourceDefinition> = new WeakMap();
 
 type Status = NonNullable<Crd["status"]>;
 
@@ -129,15 +136,22 @@ export class CrdController {
     if (!jsonEquals(status, crd.status)) {
       // The status change causes another call with the CRD.
       this.#writeStatus(stored, () => status);
-    } else if (crd.status?.conditions?.some(isEstablished)) this.#serve(crd);
+    } else if (crd.status?.conditions?.some(isEstablished)) {
+      this.#serve(crd, stored);
+    }
   }
 
-  #serve(crd: Crd): void {
+  #serve(crd: Crd, stored: StoredObject): void {
     const { name } = crd.metadata;
     const source = writeJson([crd.metadata.uid, crd.spec]);
     if (this.#served.get(name) === source) return;
     const { store, resources, watches } = this.#context;
-    const definition = this.#crd.customResourceDefinition(crd, this.#context);
+    const definition = DEFINITIONS.get(stored) ??
+      this.#crd.customResourceDefinition(crd, this.#context);
+    // A conversion by webhooks is that of one server.
+    if (definition.prepareConversion === undefined) {
+      DEFINITIONS.set(stored, definition);
+    }
     const before = this.#served.has(name);
     store.open(definition);
     resources.serve(definition);

@@ -1,11 +1,11 @@
 import type { UntypedObject } from "@coracle/operator/client";
 import {
   apiVersionOf,
+  compareVersions,
   type CrdObject,
   jsonEquals,
   parseApiVersion,
 } from "@coracle/operator/internal";
-import { compareVersions } from "../version_order.ts";
 import type {
   ConversionDeps,
   HookContext,

@@ -8,7 +8,7 @@ import type {
 } from "@coracle/operator/internal";
 import { Schema } from "../merge/schema.ts";
 import { builtinSchema } from "../builtin/go_types.ts";
-import { compareVersions } from "../version_order.ts";
+import { compareVersions } from "@coracle/operator/internal";
 import type {
   DecodedBody,
   HookContext,

@@ -6,7 +6,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { apiVersionOf } from "@coracle/operator/internal";
+import { apiVersionOf, compareVersions } from "@coracle/operator/internal";
 import {
   type ResourceDefinition,
   type ResourceVersion,
@@ -14,7 +14,6 @@ import {
   subresourcesOf,
 } from "../registry.ts";
 import type { Resources } from "../resources.ts";
-import { compareVersions } from "../version_order.ts";
 
 /** Version of a group with its served resources. */
 export interface ServedVersion {

@@ -99,12 +99,18 @@ export class FaultProxy implements Transport {
   async #forward(request: ServerRequest): Promise<ServerResponse> {
     const { method, target, headers, body } = request;
     const end = new AbortController();
+    const { query, resource } = readTarget(target) ?? {};
+    const wanted = query?.get("watch");
+    const watches = resource?.watch === true || wanted === "true" ||
+      wanted === "1";
     const response = await this.#inner.send({
       method: method as HttpRequest["method"],
       path: target,
       headers,
       body: body.length === 0 ? undefined : body,
       signal: end.signal,
+      // It must not count among the few connections of short requests.
+      mayPause: watches,
     });
     const kept = Object.fromEntries(
       Object.entries(response.headers).filter(([name]) =>
@@ -112,9 +118,6 @@ export class FaultProxy implements Transport {
       ),
     );
     const { status } = response;
-    const { query, resource } = readTarget(target) ?? {};
-    const wanted = query?.get("watch");
-    const watches = resource?.watch || wanted === "true" || wanted === "1";
     if (resource === undefined || !watches || status !== 200) {
       return {
         status,

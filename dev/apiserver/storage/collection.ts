@@ -86,6 +86,13 @@ export class Collection {
     if (this.size > this.#limit) object.compress();
   }
 
+  /** Takes over the objects of another collection at a revision, and their history. */
+  resumeFrom(other: Collection, revision: number): void {
+    for (const object of other.scan({ revision })) this.restore(object);
+    this.history.resumeFrom(other.history, revision);
+    this.#head = Math.min(other.#head, revision);
+  }
+
   /**
    * Objects of a range, ordered by key. The revision must not be lower than
    * `history.listFloor`.

@@ -99,6 +99,17 @@ export class History {
     return oldest.object;
   }
 
+  /** Takes over the changes of another history up to and including a revision. */
+  resumeFrom(other: History, revision: number): void {
+    this.#watchFloor = other.#watchFloor;
+    this.#listFloor = other.#listFloor;
+    for (let at = other.#head; at < other.#changes.length; at++) {
+      const change = other.#changes[at] as Change;
+      if (change.revision > revision) break;
+      this.add(change);
+    }
+  }
+
   /** Changes after a revision, oldest first. */
   since(revision: number): Change[] {
     let low = this.#head;

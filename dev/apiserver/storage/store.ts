@@ -206,6 +206,24 @@ export class Store {
     }
   }
 
+  /** Whether the objects and changes at a revision are still known. */
+  knows(revision: number): boolean {
+    return [...this.#collections.values()].every(({ history }) =>
+      history.listFloor <= revision
+    );
+  }
+
+  /** Goes on from the state of another store at a revision that it knows. */
+  resumeFrom(other: Store, revision: number): void {
+    this.#revision = revision;
+    this.#baseline = other.#baseline;
+    for (const source of other.#collections.values()) {
+      // That of a kind that was not served yet.
+      if (source.history.watchFloor > revision) continue;
+      this.collection(source.resource).resumeFrom(source, revision);
+    }
+  }
+
   /** Sets the current revision, when the store is loaded from a file. */
   resumeAt(revision: number): void {
     this.#revision = Math.max(this.#revision, revision);

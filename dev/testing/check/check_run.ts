@@ -29,7 +29,6 @@ import {
   isAtRest,
   MAX_WRITES,
   type RunRecord,
-  type SettledStep,
   type TraceEntry,
   writesOf,
 } from "./run_record.ts";
@@ -43,6 +42,12 @@ import type {
 } from "./trace.ts";
 import { referenceOf } from "./object_reference.ts";
 import { World } from "./world.ts";
+import {
+  firstStart,
+  type Recording,
+  type Resumption,
+  resumption,
+} from "./resumption.ts";
 import { Explorer } from "./explorer.ts";
 import { valueAt } from "./derive_plans.ts";
 
@@ -67,6 +72,10 @@ export interface RunSetup
   readonly isKnown?: ((step: number, state: string) => boolean) | undefined;
   /** Explorer that chooses the order of event deliveries and writes. */
   readonly explorer?: Explorer | undefined;
+  /** Called with the moments of the run from which others can go on. */
+  readonly recorded?: ((recording: Recording) => void) | undefined;
+  /** Undisturbed run of the scenario from which the run goes on, if it can. */
+  readonly from?: Recording | undefined;
 }
 
 /** Maximum virtual time until an operator is at rest, in milliseconds. */
@@ -87,12 +96,42 @@ export async function runScenario(
   setup: RunSetup,
 ): Promise<RunRecord> {
   const before = process.cpuUsage();
+  const { from: recording, source, invariants } = setup;
   const plan = worldPlan(perturbations);
+  const isWithin = source.file !== undefined && invariants === undefined;
+  const from = recording && isWithin
+    ? resumption(recording, plan)
+    : recording && firstStart(recording);
+  const isDisturbed = perturbations.length > 0;
+  const given = { ...setup, isDisturbed, before };
+  const run = await playScenario(scenario, plan, { ...given, from }) ??
+    await playScenario(scenario, plan, {
+      ...given,
+      from: recording && firstStart(recording),
+    });
+  return run as RunRecord;
+}
+
+/**
+ * Plays a scenario, from a moment of an undisturbed run if one is given.
+ *
+ * @returns Nothing if what was left out there matters.
+ */
+async function playScenario(
+  scenario: Scenario,
+  plan: WorldPlan,
+  { from, isDisturbed, before, ...setup }: Omit<RunSetup, "from"> & {
+    readonly from: Resumption | undefined;
+    readonly isDisturbed: boolean;
+    /** CPU time of the process before the run. */
+    readonly before: NodeJS.CpuUsage;
+  },
+): Promise<RunRecord | undefined> {
   const violations = new Violations(setup.invariants);
   const { source, seed, simulate, endpoints, externals } = setup;
   const explorer = setup.explorer ??
     (plan.choices === undefined ? undefined : new Explorer(plan.choices));
-  const begun: { world?: World } = {};
+  const made: { world?: World } = {};
   const world = await World.start({
     seed,
     simulate,
@@ -102,46 +141,67 @@ export async function runScenario(
     maxActions: MAX_ACTIONS,
     fetch: externals,
     order: explorer,
+    from: from?.point,
+    keepsPoints: setup.recorded !== undefined,
     load: (start) =>
       source.load(
         start,
         plan.upgradeAfter !== undefined && start.incarnation === 1,
       ),
     ...(setup.invariants?.always && {
-      onChange: () => begun.world && violations.always(begun.world),
+      onChange: () => made.world && violations.always(made.world),
     }),
   });
-  begun.world = world;
-  const steps: SettledStep[] = [];
-  const resting: string[] = [];
-  const bounds: number[] = [];
+  made.world = world;
+  // What the run does not play itself.
+  const { first = 0, begun = 0 } = from ?? {};
+  const steps = from?.run.steps.slice(0, first) ?? [];
+  const resting = steps.map(() => "");
+  const bounds = from?.bounds.slice(0, begun) ?? [];
+  const begins = from?.begins.slice(0, begun) ?? [];
+  let hidden: readonly [number, number] | undefined;
   let acted = 0;
   // More are reported as too many, whatever follows.
-  const writes = perturbations.length === 0 ? MAX_WRITES + 1 : undefined;
+  const writes = isDisturbed ? undefined : MAX_WRITES + 1;
   try {
-    await settled(world, violations, { at: 0 });
-    const given = [...clusterState(objectsOf(world)).keys()];
-    for (const [at, step] of scenario.steps.entries()) {
-      violations.step = at;
-      bounds.push(world.trace.length);
-      if (at >= scenario.known) explorer?.begin(world, at);
-      for (const jump of plan.jumps) {
-        if (jump.step === at) world.jump(jump.ms);
+    if (begun === 0) await settled(world, violations, { at: 0 });
+    if (from?.isAtRest) {
+      const isQuiet = await world.quiet() === "quiet";
+      if (!world.countOn(from.point) || !isQuiet) {
+        from.points.dropRest(from.point);
+        return undefined;
       }
-      const started = world.now;
+      hidden = [from.point.length, world.trace.length];
+    }
+    const given = begun === 0
+      ? [...clusterState(objectsOf(world)).keys()]
+      : from?.run.before ?? [];
+    for (const [at, step] of scenario.steps.entries()) {
+      if (at < first) continue;
+      violations.step = at;
+      if (at >= begun) {
+        bounds.push(world.trace.length);
+        begins.push(world.now);
+        if (at >= scenario.known) explorer?.begin(world, at);
+        for (const jump of plan.jumps) {
+          if (jump.step === at) world.jump(jump.ms);
+        }
+        const policy = plan.cascades.has(at) ? "Foreground" : undefined;
+        await play(world, step, policy);
+      }
+      const waited = () => world.now - (begins[at] ?? 0);
       const isAway = plan.away.has(at);
-      await play(world, step, plan.cascades.has(at) ? "Foreground" : undefined);
       let quiet = step.settle === false ||
         await (isAway
-          ? world.advance(AWAY_MS).then(() => true)
+          ? world.advance(AWAY_MS - waited()).then(() => true)
           : settled(world, violations, { at, writes }));
       const hits = hitsOf(world);
       const isActive = !isAway && hits > acted || plan.waits.has(at);
       if (quiet && isActive && step.settle !== false) {
         // A refused operator is at rest between its retries. One that was refused
         // without a rest has waited, and what is due must not depend on that.
-        const waited = world.now - started - STILL_MS;
-        await world.advance(Math.max(plan.aftermath - waited, RETRY_MS));
+        const rest = plan.aftermath - waited() + STILL_MS;
+        await world.advance(Math.max(rest, RETRY_MS));
         quiet = await settled(world, violations, { at, writes });
       }
       acted = hits;
@@ -165,6 +225,9 @@ export async function runScenario(
         writes: world.writes,
       });
       if (!quiet) break;
+      if (setup.recorded && step.settle !== false) {
+        world.points.addRest(at, world.point());
+      }
       const isKept = step.settle !== false && !isAway &&
         explorer === undefined &&
         world.isUndisturbed && isOver(plan, at);
@@ -182,9 +245,12 @@ export async function runScenario(
     const trace = tracedEntries(world.trace, bounds, {
       steps: scenario.steps,
       kindOf: (group, resource) => source.kindOf(group, resource),
+      hidden,
     });
+    // Another process has not done what the plan is about.
+    if (from?.isAtRest && world.hits.includes(0)) return undefined;
     const { user, system } = process.cpuUsage(before);
-    return {
+    const run: RunRecord = {
       steps,
       trace,
       resting,
@@ -208,8 +274,11 @@ export async function runScenario(
           ),
         ),
       ],
+      isPart: begun > 0,
       cpu: (user + system) / 1000,
     };
+    setup.recorded?.({ run, points: world.points, bounds, begins });
+    return run;
   } finally {
     await world.end();
   }
@@ -374,15 +443,18 @@ type KindOf = (group: string, resource: string) => string;
 function tracedEntries(
   trace: readonly WorldEntry[],
   bounds: readonly number[],
-  { steps, kindOf }: {
+  { steps, kindOf, hidden: [from, to] = [0, 0] }: {
     readonly steps: readonly CheckStep[];
     readonly kindOf: KindOf;
+    /** Entries that are left out: from the first place to before the second. */
+    readonly hidden?: readonly [number, number] | undefined;
   },
 ): readonly TraceEntry[] {
   const found: TraceEntry[] = [];
   let step = -1;
   let current: string | undefined;
   trace.forEach((entry, index) => {
+    if (index >= from && index < to) return;
     const { at } = entry;
     while (bounds[step + 1] !== undefined && bounds[step + 1]! <= index) {
       step++;

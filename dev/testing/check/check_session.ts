@@ -22,6 +22,7 @@ import {
   writeText,
 } from "./run_record.ts";
 import { continued } from "./resting_state.ts";
+import type { Recording } from "./resumption.ts";
 import { sequenceDiagram, sequenceText } from "./sequence.ts";
 import { clusterState, differenceName, stateDifferences } from "./state.ts";
 import type { Violation } from "./violation.ts";
@@ -111,12 +112,12 @@ export interface Judgement {
 const IDLE_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 /** Number of reference runs that are kept. */
-const MAX_KEPT = 8;
+const MAX_KEPT = 32;
 
 export class CheckSession {
   readonly source: OperatorSource;
   readonly #options: SessionOptions;
-  readonly #references: Map<string, RunRecord> = new Map();
+  readonly #references: Map<string, Recording> = new Map();
   /** States at rest that lead to no finding, by scenario. */
   readonly #known: Map<string, Set<string>> = new Map();
   /** Names of the scenarios in which the operator reads endpoints. */
@@ -162,14 +163,23 @@ export class CheckSession {
     scenario: Scenario,
     seed: number = this.#options.seed,
   ): Promise<RunRecord> {
+    return (await this.#recording(scenario, seed)).run;
+  }
+
+  async #recording(
+    scenario: Scenario,
+    seed: number = this.#options.seed,
+  ): Promise<Recording> {
     const key = `${seed} ${JSON.stringify(scenario)}`;
     const known = this.#references.get(key);
     if (known !== undefined) return known;
     // One idle day is enough.
     const isFirst = scenario.name === "life" || scenario.name === "workload";
     const idle = isFirst ? IDLE_MS : HOUR_MS;
-    const made = await this.#runScenario(scenario, [], { seed, idle });
-    this.#references.set(key, made);
+    const recorded = (recording: Recording) =>
+      void this.#references.set(key, recording);
+    await this.#runScenario(scenario, [], { seed, idle, recorded });
+    const made = this.#references.get(key) as Recording;
     const [oldest] = this.#references.keys();
     if (this.#references.size > MAX_KEPT && oldest !== undefined) {
       this.#references.delete(oldest);
@@ -191,7 +201,8 @@ export class CheckSession {
     for (const key of this.#references.keys()) {
       if (key.endsWith(JSON.stringify(scenario))) this.#references.delete(key);
     }
-    return await this.#runScenario(scenario, perturbations, given);
+    const { from: _, ...whole } = given;
+    return await this.#runScenario(scenario, perturbations, whole);
   }
 
   /** Creates the settings of a run, with the fakes of a new options file. */
@@ -231,11 +242,13 @@ export class CheckSession {
 
   async #plan(job: Extract<Job, { do: "plan" }>): Promise<Judgement> {
     const { scenario, perturbations } = job;
-    const reference = await this.reference(scenario);
+    const from = await this.#recording(scenario);
+    const { run: reference } = from;
     const known = this.#known.get(scenario.name) ?? statesOf(reference);
     this.#known.set(scenario.name, known);
     const run = await this.#runScenario(scenario, perturbations, {
       isKnown: (step, state) => known.has(`${step} ${state}`),
+      from,
     });
     const { length } = scenario.steps;
     const isCut = run.steps.length < length && isAtRest(run);
@@ -245,7 +258,7 @@ export class CheckSession {
       for (const state of statesOf(run)) known.add(state);
       return judged;
     }
-    if (!isCut) return judged;
+    if (!isCut && !run.isPart) return judged;
     const all = await this.#runScenario(scenario, perturbations);
     return await this.#judged(job, perturbations, all);
   }

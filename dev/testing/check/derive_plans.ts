@@ -33,7 +33,7 @@ export const PLAN_KINDS = {
   call: "a request outside of the cluster is disturbed",
   down: "the operator is killed at a write, and is down during the next step",
   leader: "leadership is lost at a write",
-  webhook: "the operator's webhooks are away or late for a minute",
+  webhook: "the operator's webhooks are away, late or not trusted for a minute",
   delete: "someone deletes an owned object",
   edit: "someone changes an owned field",
   cascade: "an object is deleted after its parts",

@@ -5,7 +5,9 @@ import type { WorldClock } from "./world_clock.ts";
 /** Time after which late webhooks answer: longer than any API server waits. */
 const LATE_MS = 40_000;
 
-/** Host of webhooks whose routes are away or late while a plan says so. */
+/**
+ * Host of webhooks whose routes are away, late or not trusted while a plan says so.
+ */
 export function disturbedHost(
   host: WebhookHost,
   { perturbations, clock }: {
@@ -16,12 +18,22 @@ export function disturbedHost(
   return {
     serve(routes) {
       const outside = clock.view();
+      let isTrusted = true;
       type Routes = typeof routes;
       type Route = NonNullable<ReturnType<Routes["get"]>>;
       const disturbed = (route: Route): Route => async (body, call) => {
         const fault = perturbations.webhookFault;
         if (fault === "down") {
           throw new Error("Cannot answer the webhook: the operator is away");
+        }
+        if (fault === "rotated") {
+          // One API server knows the new authority before the other.
+          isTrusted = !isTrusted;
+          if (!isTrusted) {
+            throw new Error(
+              "Cannot answer the webhook: the API server does not trust its new certificate yet",
+            );
+          }
         }
         if (fault === "slow") {
           await sleep(LATE_MS, { clock: outside, signal: call.signal });

@@ -115,8 +115,9 @@ export type Perturbation =
    */
   | { readonly do: "throttle"; readonly write: number; readonly ms: number }
   /**
-   * From a write on, the webhooks of the operator are away for a while, or answer
-   * later than the API server waits.
+   * From a write on, the webhooks of the operator are away for a while, answer
+   * later than the API server waits, or have a new certificate, which the API server
+   * trusts on every other connection only.
    */
   | {
     readonly do: "webhook";
@@ -152,7 +153,7 @@ export type Perturbation =
   | { readonly do: "late" | "flap" | "never" };
 
 /** Disturbances of the webhooks of an operator. */
-export const WEBHOOK_FAULTS = ["down", "slow"] as const;
+export const WEBHOOK_FAULTS = ["down", "slow", "rotated"] as const;
 
 export type WebhookFault = typeof WEBHOOK_FAULTS[number];
 

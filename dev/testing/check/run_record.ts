@@ -100,6 +100,8 @@ export interface RunRecord {
   readonly readsEndpoints: boolean;
   /** Requests outside the cluster that were not answered, each once. */
   readonly unanswered: readonly string[];
+  /** Whether the run went on from the middle of another one. */
+  readonly isPart: boolean;
   /** CPU time of the run in milliseconds. */
   readonly cpu: number;
 }

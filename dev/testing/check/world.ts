@@ -5,44 +5,49 @@ import {
   type UntypedObject,
 } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import { type CrdManifest, installCrd } from "@coracle/operator/crd";
+import { installCrd } from "@coracle/operator/crd";
 import {
-  applyCrd,
-  CRD_KIND,
   leveledLogger,
   modulesLoaded,
   nextTurn,
   replaceHost,
-  sameKind,
   type WebhookHost,
 } from "@coracle/operator/internal";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
-import { ApiServer, startWith, storeOf } from "../../apiserver/server.ts";
+import {
+  ApiServer,
+  pointOf,
+  startAt,
+  startWith,
+  storeOf,
+} from "../../apiserver/server.ts";
 import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { Store } from "../../apiserver/storage/store.ts";
-import { type ObjectChange, Perturbations } from "./perturbations.ts";
+import { Perturbations } from "./perturbations.ts";
 import { conversionConfig, conversionServices } from "../conversion_service.ts";
 import { disturbedHost } from "./disturbed_webhooks.ts";
 import { LeaseClock } from "./lease_clock.ts";
-import {
-  kindOf,
-  type ObjectReference,
-  referenceOf,
-} from "./object_reference.ts";
+import { type ObjectReference, referenceOf } from "./object_reference.ts";
+import { OtherWriters } from "./other_writers.ts";
 import { podHooks } from "./pod_readiness.ts";
-import type { TraceEntry, TraceSink } from "./trace.ts";
+import type { RequestEntry, TraceEntry, TraceSink } from "./trace.ts";
 import { answersCalls } from "./world_calls.ts";
 import { WorldClock } from "./world_clock.ts";
 import { replaceGlobals } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
 import { worldControllers } from "./world_controllers.ts";
+import { type WorldPoint, WorldPoints } from "./world_point.ts";
 import { replaceProcess } from "./world_process.ts";
 import { type Chooser, randomChooser, Schedule } from "./world_schedule.ts";
 import { StoredObjects, type WorldObjects } from "./world_objects.ts";
 import type { WorldOptions } from "./world_options.ts";
 import { replaceServers } from "./world_servers.ts";
-import { type Surroundings, WorldTransport } from "./world_transport.ts";
+import {
+  type Surroundings,
+  targetOf,
+  WorldTransport,
+} from "./world_transport.ts";
 import { webhookServices } from "../webhook_services.ts";
 
 /** Number of event-loop turns without activity after which work has settled. */
@@ -63,6 +68,8 @@ const FAILED_STILL = 4;
 const MAX_CROWD = 100;
 /** Virtual time of each further request or delivery, in milliseconds. */
 const CROWDED_MS = 5;
+/** Counters whose numbers are those of no write and event of a plan. */
+const UNCOUNTED = { writes: -1e9, events: -1e9 };
 /** Error that is thrown where the simulated process exits. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
@@ -93,6 +100,8 @@ export class World {
   readonly trace: TraceEntry[] = [];
   /** Client of the user; await its promises with {@linkcode World.complete}. */
   readonly client: Client;
+  /** Moments from which other simulations can go on, with `keepsPoints`. */
+  readonly points: WorldPoints = new WorldPoints();
   readonly #options: WorldOptions;
   readonly #sink: TraceSink;
   readonly #clock: WorldClock;
@@ -109,8 +118,7 @@ export class World {
   readonly #incarnations: Incarnation[] = [];
   readonly #changes: Change[] = [];
   readonly #surroundings: Surroundings;
-  /** Object that the user or the check is changing. */
-  #acting: { who: "user" | "check"; key: string } | undefined;
+  readonly #others: OtherWriters;
   #lastChange = 0;
   #activity = 0;
   #actions = 0;
@@ -142,11 +150,17 @@ export class World {
     this.#outside = clock.view();
     this.#random = seededRandom(options.seed * 1_000);
     this.#store = storeOf(server) as Store;
-    this.#objects = new StoredObjects(this.#store);
+    const { from } = options;
+    this.#objects = new StoredObjects(this.#store, from?.objects);
     this.client = new Client({ transport: server.transport }, {
       clock: this.#outside,
       random: this.#random.next,
       retry: false,
+    });
+    this.#others = new OtherWriters({
+      client: this.client,
+      complete: (work) => this.complete(work),
+      attribute: () => this.#attribute(this.#changes.splice(0)),
     });
     const { order } = options;
     this.#chooser = order === "seeded"
@@ -170,6 +184,9 @@ export class World {
         events: 0,
         watches: 0,
         failed: false,
+        ...from?.counters,
+        // No perturbation is meant by what a new process does until it is at rest.
+        ...from?.incarnation && !from.write && UNCOUNTED,
       },
       now: () => this.now,
       active: () => this.#activity++,
@@ -177,6 +194,9 @@ export class World {
       takeChanges: () => this.#changes.splice(0),
       attribute: (changes) => this.#attribute(changes),
       crash: (why, downMs) => this.#crash(why, downMs),
+      passes: options.keepsPoints
+        ? (place, entry) => this.#passes(place, entry)
+        : undefined,
     };
   }
 
@@ -194,8 +214,11 @@ export class World {
     const clock = new WorldClock(options.startAt);
     const perturbations = new Perturbations(options.perturbations ?? []);
     const webhooks = webhookServices(conversionServices(options.kinds));
-    const { content } = options;
-    const start = content === undefined
+    const { content, from } = options;
+    if (from !== undefined) clock.moveTo(from.now);
+    const start = from !== undefined
+      ? (given: ApiServerOptions) => startAt(given, from.server)
+      : content === undefined
       ? ApiServer.start
       : (given: ApiServerOptions) => startWith(given, content);
     const server = await start({
@@ -227,7 +250,7 @@ export class World {
 
   /** Number of the last simulated process. */
   get incarnation(): number {
-    return this.#incarnations.length;
+    return (this.#options.from?.incarnation ?? 0) + this.#incarnations.length;
   }
 
   /** Number of times that each perturbation took effect. */
@@ -276,23 +299,94 @@ export class World {
         this.#spawnAside("a second replica");
       },
       disturbLeases: () => this.#disturbLeases(),
-      edit: (target, change) => this.#edit(target, change),
+      edit: (target, change) =>
+        this.#others.change("check", target, change).catch(() => {}),
     });
     this.#replaceGlobals();
     await this.#settle();
-    if (this.#options.content === undefined) this.#objects.begin();
+    const { content, from } = this.#options;
+    if (content === undefined && from === undefined) this.#objects.begin();
     this.#store.listen((change) => {
       this.#options.onChange?.(change);
       this.#activity++;
       this.#changes.push(change);
     });
+    if (from !== undefined) return await this.#goOn(from);
     for (const kind of kinds) {
       await this.complete(
         installCrd(this.client, kind, { conversion: conversionConfig(kind) }),
       );
     }
     for (const object of objects) await this.apply(object);
+    if (this.#options.keepsPoints) this.points.start = this.point();
     await this.#spawn("the start");
+  }
+
+  /** Goes on from a moment of another simulation. */
+  async #goOn({ trace, length, write }: WorldPoint): Promise<void> {
+    this.trace.push(...trace.slice(0, length));
+    if (write === undefined) return await this.#spawn("the start");
+    const { entry, at } = write;
+    const { fault, crash } = await this.#perturbations.beforeWrite(
+      entry.write as number,
+      targetOf(entry),
+    );
+    if (crash === undefined) {
+      throw new Error(
+        "Cannot go on from a write: no perturbation kills the operator there",
+      );
+    }
+    const { place, why, downMs } = crash;
+    this.trace[at] = { ...entry, fault, answered: place === "after" };
+    const { now, incarnation } = this;
+    this.trace.push({ type: "kill", at: now, incarnation, why });
+    this.#later(downMs, why);
+  }
+
+  /**
+   * Counts on where the moment did from which this world has gone on.
+   *
+   * @returns Whether the new process of the operator has changed nothing meanwhile.
+   */
+  countOn({ counters, length }: WorldPoint): boolean {
+    Object.assign(this.#surroundings.counters, counters);
+    return this.trace.slice(length).every((entry) => {
+      switch (entry.type) {
+        case "request":
+          return !entry.changed || isRecord(entry.resource);
+        case "event":
+        case "log":
+        case "start":
+          return true;
+        default:
+          return false;
+      }
+    });
+  }
+
+  /** Keeps the moment at a write, unless another client is in the middle of one. */
+  #passes(place: "before" | "after", entry: RequestEntry): void {
+    if (this.#others.acting !== undefined || this.#spawning > 0) return;
+    const at = place === "before"
+      ? this.trace.length
+      : this.trace.lastIndexOf(entry);
+    const point = this.point({ entry: { ...entry }, at });
+    if (point !== undefined) this.points.add(place, point);
+  }
+
+  /** The current moment, from which others can go on. */
+  point(write?: WorldPoint["write"]): WorldPoint | undefined {
+    const server = pointOf(this.#server);
+    return server && {
+      server,
+      now: this.now,
+      counters: { ...this.#surroundings.counters },
+      objects: this.#objects,
+      incarnation: this.incarnation,
+      trace: this.trace,
+      length: this.trace.length,
+      ...write && { write },
+    };
   }
 
   #replaceGlobals(): void {
@@ -390,7 +484,7 @@ export class World {
 
   /** Starts a simulated process of the operator. */
   async #spawn(why: string): Promise<void> {
-    const number = this.#incarnations.length + 1;
+    const number = this.incarnation + 1;
     const { seed } = this.#options;
     const clock = this.#clock.view();
     const random = seededRandom(seed * 1_000 + number);
@@ -510,10 +604,10 @@ export class World {
   #attribute(changes: readonly Change[]): void {
     for (const { type, object, revision } of changes) {
       const { group, plural } = object.definition;
-      if (plural === "events" || plural === "leases") continue;
+      if (isRecord(plural)) continue;
       this.#lastChange = this.now;
       const { namespace, name, uid } = object;
-      const acting = this.#acting;
+      const { acting } = this.#others;
       const isOwn = acting?.key === `${group}/${plural}/${object.key}`;
       this.#sink.push({
         type: "actor",
@@ -670,28 +764,12 @@ export class World {
 
   /** Applies an object as the user; waits until a CRD is served. */
   async apply(object: UntypedObject): Promise<void> {
-    const kind = kindOf(referenceOf(object));
-    if (sameKind(kind, CRD_KIND)) {
-      const crd: object = object;
-      const options = { fieldManager: "user" };
-      await this.complete(applyCrd(this.client, crd as CrdManifest, options));
-      return;
-    }
-    await this.#act(
-      "user",
-      referenceOf(object),
-      (namespace) =>
-        this.client.apply(
-          kind,
-          { ...object, metadata: { ...object.metadata, namespace } },
-          { force: true, fieldManager: "user" },
-        ),
-    );
+    await this.#others.apply(object);
   }
 
   /** Changes an object as the user, by a JSON merge patch that names it. */
   async patch(object: UntypedObject): Promise<void> {
-    await this.#change("user", referenceOf(object), { patch: object });
+    await this.#others.change("user", referenceOf(object), { patch: object });
   }
 
   /**
@@ -703,61 +781,7 @@ export class World {
     target: ObjectReference,
     policy: "Background" | "Foreground" = "Background",
   ): Promise<void> {
-    await this.#change("user", target, { delete: policy });
-  }
-
-  async #edit(
-    target: ObjectReference,
-    change: ObjectChange,
-  ): Promise<void> {
-    await this.#change("check", target, change).catch(() => {});
-  }
-
-  async #change(
-    who: "user" | "check",
-    target: ObjectReference,
-    { patch = {}, delete: deletes }: ObjectChange,
-  ): Promise<void> {
-    const kind = kindOf(target);
-    await this.#act(
-      who,
-      target,
-      (namespace) => {
-        const key = { name: target.name, namespace };
-        return deletes
-          ? this.client.delete(kind, key, {
-            // As kubectl does; the server's default leaves the pods of a Job.
-            propagationPolicy: deletes === true ? "Background" : deletes,
-          })
-          : this.client.patch(kind, key, patch, { fieldManager: who });
-      },
-    );
-  }
-
-  async #act(
-    who: "user" | "check",
-    target: ObjectReference,
-    act: (namespace: string | undefined) => Promise<unknown>,
-  ): Promise<void> {
-    const kind = kindOf(target);
-    const work = async () => {
-      const resolved = await this.client.resolve(kind);
-      const namespace = resolved.scope === "Cluster"
-        ? undefined
-        : target.namespace ?? "default";
-      const own = namespace === undefined ? "" : `${namespace}/`;
-      const key = `${kind.group}/${resolved.plural}/${own}${target.name}`;
-      this.#attribute(this.#changes.splice(0));
-      this.#acting = { who, key };
-      try {
-        await act(namespace);
-      } finally {
-        this.#attribute(this.#changes.splice(0));
-        this.#acting = undefined;
-      }
-    };
-    // A perturbation acts within a step of the simulation, which waits for it.
-    await (who === "check" ? work() : this.complete(work()));
+    await this.#others.change("user", target, { delete: policy });
   }
 
   /** Returns all objects except Events and those of a new server. */
@@ -776,6 +800,11 @@ export class World {
     await this.#server.stop();
     if (active === this) active = undefined;
   }
+}
+
+/** Whether the objects of a resource are no state of the operator. */
+function isRecord(resource: string): boolean {
+  return resource === "events" || resource === "leases";
 }
 
 function messageOf(error: unknown): string {

@@ -10,10 +10,15 @@ export type WorldObjects = Readonly<Record<string, UntypedObject>>;
 export class StoredObjects {
   readonly #store: Store;
   /** Revisions of the objects of a new server. */
-  readonly #bootstrap: Map<string, number> = new Map();
+  readonly #bootstrap: Map<string, number>;
 
-  constructor(store: Store) {
+  /**
+   * @param store Store of the server.
+   * @param earlier Objects of the server from which this one goes on.
+   */
+  constructor(store: Store, earlier?: StoredObjects) {
     this.#store = store;
+    this.#bootstrap = earlier === undefined ? new Map() : earlier.#bootstrap;
   }
 
   /** Remembers the objects of a new server. */

@@ -6,6 +6,7 @@ import type { Change } from "../../apiserver/storage/history.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type { Perturbation } from "./perturbations.ts";
 import type { TraceSink } from "./trace.ts";
+import type { WorldPoint } from "./world_point.ts";
 import type { Chooser } from "./world_schedule.ts";
 
 type CreatesOperator = Extract<
@@ -84,6 +85,10 @@ export interface WorldOptions {
   readonly content?: ServerContent | undefined;
   /** Wall time at the start in milliseconds; by default that of every world. */
   readonly startAt?: number | undefined;
+  /** Moment of another world from which this one goes on, in place of a new server. */
+  readonly from?: WorldPoint | undefined;
+  /** Whether moments are kept from which other worlds can go on. */
+  readonly keepsPoints?: boolean | undefined;
   /** Where the trace is written. Defaults to the trace of the world. */
   readonly sink?: TraceSink | undefined;
 }

@@ -48,6 +48,10 @@ export interface Surroundings {
   /** Records changes that were not made by the operator. */
   readonly attribute: (changes: readonly Change[]) => void;
   readonly crash: (why: string, downMs: number) => void;
+  /** Called right before and after a write of the operator. */
+  readonly passes?:
+    | ((place: "before" | "after", entry: RequestEntry) => void)
+    | undefined;
 }
 
 interface Pending {
@@ -198,6 +202,7 @@ export class WorldTransport implements Transport {
     entry.n = ++counters.requests;
     if (isCounted(entry)) entry.write = ++counters.writes;
     world.attribute(world.takeChanges());
+    if (entry.write !== undefined) world.passes?.("before", entry);
     if (entry.verb === "list") this.#gaps.delete(collectionOf(entry));
     const verdict: WriteVerdict = entry.write === undefined
       ? {}
@@ -257,6 +262,7 @@ export class WorldTransport implements Transport {
     const bytes = await readBody(response, Infinity);
     this.#noteAnswer(entry, bytes);
     this.#noteChanges(entry);
+    if (entry.write !== undefined) world.passes?.("after", entry);
     if (crash?.place === "unanswered") {
       world.crash(crash.why, crash.downMs);
       return;
@@ -583,7 +589,8 @@ function isCounted(
     !/reviews?$/.test(resource) && subresource !== "token";
 }
 
-function targetOf(
+/** Request by its verb and object, whatever its content. */
+export function targetOf(
   { verb, group, resource, subresource, namespace, name }: RequestEntry,
 ): string {
   return [verb, group, resource, subresource, namespace, name].join("/");

@@ -25,7 +25,7 @@ import type {
   PlanReport,
   SimulatedAnswer,
 } from "./plan_report.ts";
-import { HIDDEN, isSecretPath, isSecrets } from "./secrets.ts";
+import { HIDDEN, isSecretPath, isSecrets } from "@coracle/operator/internal";
 import type { Snapshot } from "./snapshot.ts";
 
 /** Writes of an object from which on it may be in a loop. */

@@ -5,7 +5,7 @@ import { World } from "../check/world.ts";
 import { conversionConfig } from "../conversion_service.ts";
 import { PlanRecord } from "./plan_record.ts";
 import type { PlannedFetch } from "./plan_report.ts";
-import { SecretTexts } from "./secrets.ts";
+import { SecretTexts } from "@coracle/operator/internal";
 import type { Snapshot } from "./snapshot.ts";
 
 /** Virtual time without a change after which an operator is at rest. */

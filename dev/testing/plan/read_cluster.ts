@@ -9,7 +9,7 @@ import { readBody } from "@coracle/operator/internal";
 import type { UntypedObject } from "@coracle/operator/client";
 import { readJson } from "../../apiserver/exact_json.ts";
 import { builtinDefinitions } from "../../apiserver/builtin/builtin_definitions.ts";
-import { isSecrets, secretDigests } from "./secrets.ts";
+import { isSecrets, secretDigests } from "@coracle/operator/internal";
 import type {
   SnapshotInfo,
   SnapshotResource,

@@ -40,3 +40,21 @@ test("FaultProxy ends a watch whose caller has left before it began", async () =
   assert.equal(signal?.aborted, true);
   await proxy.close();
 });
+
+test("FaultProxy passes a watch on as a long response, and nothing else", async () => {
+  const asked: (boolean | undefined)[] = [];
+  const server: Transport = {
+    send(request) {
+      asked.push(request.mayPause);
+      return Promise.reject(new Error("down"));
+    },
+    close: () => Promise.resolve(),
+  };
+  const proxy = new FaultProxy(server, new VirtualClock());
+  for (const query of ["?watch=true", "", "?watch=1", "?limit=1"]) {
+    const path = `/api/v1/pods${query}`;
+    await proxy.send({ method: "GET", path, headers: {} }).catch(() => {});
+  }
+  assert.deepEqual(asked, [true, false, true, false]);
+  await proxy.close();
+});

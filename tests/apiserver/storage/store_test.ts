@@ -50,6 +50,39 @@ test("Store lists every past revision as it was", () => {
   }));
 });
 
+test("Store goes on from any revision of another one, which stays as it is", () => {
+  const source = new Store();
+  const past: string[][] = [];
+  for (const [value, name] of ["x", "y", "x", "z"].entries()) {
+    source.put(definition, widget("a", name, value));
+    past[source.revision] = shown(source, {});
+  }
+  source.delete(source.collectionOf(definition).get("a/x")!);
+  const last = shown(source, {});
+  for (let revision = 2; revision <= 5; revision++) {
+    assert(source.knows(revision));
+    const store = new Store();
+    store.resumeFrom(source, revision);
+    assert.equal(store.revision, revision);
+    assert.deepEqual(shown(store, {}), past[revision]);
+    store.put(definition, widget("a", "w"));
+    assert.equal(store.revision, revision + 1);
+    for (let earlier = 2; earlier <= revision; earlier++) {
+      assert.deepEqual(shown(store, { revision: earlier }), past[earlier]);
+    }
+    const { history } = store.collectionOf(definition);
+    const changes = history.since(1).map((change) => change.revision);
+    assert.deepEqual(changes, [2, 3, 4, 5, 6].slice(0, revision));
+    assert.equal(history.watchFloor, 1);
+  }
+  assert.deepEqual(shown(source, {}), last);
+  source.compact();
+  assert.deepEqual([5, 6].map((revision) => source.knows(revision)), [
+    false,
+    true,
+  ]);
+});
+
 test("Store keeps objects whose changes have left the history byte for byte", () => {
   const step = fc.record({
     name: fc.constantFrom("x", "y", "z"),

@@ -205,7 +205,15 @@ test("admission() says where each rule is enforced, and why there", () => {
       name: z.string().meta({
         "x-kubernetes-validations": [rule("self.size() < 9")],
       }),
-    }),
+      tags: z.array(z.string().refine((tag) => tag !== "latest")).nullable()
+        .optional(),
+    }).refine(({ min, max = 9 }) => min <= max),
+    versions: [{
+      name: "v1beta1",
+      spec: z.object({ size: z.string().trim() }),
+      up: () => ({ spec: { min: 1, name: "a" } }),
+      down: () => ({ spec: { size: "1" } }),
+    }],
     rules: [immutable(".spec.name")],
   });
   const operator = operatorOn();
@@ -227,6 +235,11 @@ test("admission() says where each rule is enforced, and why there", () => {
     "schema spec.min: default 1",
     "schema spec.max: maximum 9",
     "CEL rule spec.name: self.size() < 9",
+    "nowhere spec: a check in code, such as refine()",
+    "nowhere spec.tags[]: a check in code, such as refine()",
+    "schema spec: required",
+    "schema spec.size: required",
+    "nowhere spec.size: a check in code, such as refine()",
     "webhook validate()",
     "policy ValidatingAdmissionPolicy users.policy.test",
   ]);

@@ -50,6 +50,7 @@ const routes = new Map<string, WebhookRoute>([
     entered.resolve();
     return waiting.promise.then(() => ({}));
   }],
+  ["/convert", () => Promise.resolve({})],
   ["/fail", () => Promise.reject(new Error("Cannot decide: no database"))],
   [
     "/late",
@@ -72,14 +73,17 @@ const listener = new WebhookListener(routes, {
 before(() => listener.start(old));
 after(() => listener.stop());
 
+const JSON_TYPE = { "content-type": "application/json" };
+
 async function ask(
   path: string,
   body: string | undefined = "{}",
-  headers: Record<string, string> = { "content-type": "application/json" },
+  headers: Record<string, string> = JSON_TYPE,
   method: "GET" | "POST" = "POST",
+  { port } = listener,
 ): Promise<[status: number, text: string]> {
   const transport = await openHttpTransport({
-    server: `https://localhost:${listener.port}`,
+    server: `https://localhost:${port}`,
     certificateAuthority: bundle,
   });
   try {
@@ -213,7 +217,7 @@ test("the webhook listener lets in only callers with a certificate, by name", as
       ),
       10_000,
     );
-    const method = path === "/echo" ? "POST" : "GET";
+    const method = path === "/healthz" ? "GET" : "POST";
     socket.write(
       `${method} ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
     );
@@ -229,7 +233,8 @@ test("the webhook listener lets in only callers with a certificate, by name", as
     const other = await askAs(issued(client, "someone"));
     assert.equal(other, knowsNames ? 403 : 200);
     assert.equal(await askAs(issued(client, "kube-apiserver")), 200);
-    // Probes have no certificate.
+    // Probes and conversions have no certificate.
+    assert.equal(await askAs(undefined, "/convert"), 200);
     assert.equal(await askAs(undefined, "/healthz"), 200);
     assert.equal(refusals(401), 2);
     assert.equal(refusals(403), knowsNames ? 1 : 0);
@@ -240,4 +245,62 @@ test("the webhook listener lets in only callers with a certificate, by name", as
   } finally {
     await strict.stop();
   }
+});
+
+test("a listener that is left answers for a while, and closes connections", async () => {
+  // Its seconds pass in ten milliseconds.
+  const leaving = new WebhookListener(routes, {
+    port: 0,
+    host: "127.0.0.1",
+    bodyLimit: LIMIT,
+    concurrency: 1,
+    clock: {
+      ...systemClock,
+      now: () => systemClock.now() * 100,
+      setTimer: (callback, delay) =>
+        systemClock.setTimer(callback, delay / 100),
+    },
+    log: silentLogger,
+    metrics,
+  });
+  await leaving.start(old);
+  const { signal } = new AbortController();
+  const begun = performance.now();
+  const left = leaving.leave(10_000, signal);
+  const { socket } = await opened(leaving.port as number);
+  const closed = new Promise<void>((resolve) =>
+    socket.on("close", () => resolve())
+  );
+  assert.match(await line(socket), / 200 /);
+  await inTime("the connection ends with the answer", closed);
+  await inTime("the listener has been left", left);
+  assert(performance.now() - begun >= 29);
+  await leaving.stop();
+});
+
+test("a listener that stops lets the request in progress end", async () => {
+  const answered = Promise.withResolvers<object>();
+  const begun = Promise.withResolvers<void>();
+  const stopping = new WebhookListener(
+    new Map([["/slow", () => {
+      begun.resolve();
+      return answered.promise;
+    }]]),
+    {
+      port: 0,
+      host: "127.0.0.1",
+      bodyLimit: LIMIT,
+      concurrency: 1,
+      clock: systemClock,
+      log: silentLogger,
+      metrics,
+    },
+  );
+  await stopping.start(old);
+  const asked = ask("/slow", "{}", JSON_TYPE, "POST", stopping);
+  await inTime("the request is handled", begun.promise);
+  const stopped = stopping.stop();
+  answered.resolve({ done: true });
+  assert.deepEqual(await asked, [200, '{"done":true}']);
+  await stopped;
 });

@@ -41,6 +41,14 @@ test("controllerSettings has the defaults of JOSDK where it has them [J52]", () 
   assert.equal(finalizerOf(made, KIND), undefined);
 });
 
+/** Parts of a workflow that registration only looks at. */
+const UNUSED = {
+  sources: [],
+  reconcile: () => Promise.reject(new Error("not called")),
+  cleanup: () => Promise.reject(new Error("not called")),
+  resultIn: () => undefined,
+};
+
 test("controllerSettings turns finalizers on for cleanup", () => {
   const made = settings({}, cleaner);
   assert.equal(finalizerOf(made, KIND), "gadgets.example.com/finalizer");
@@ -83,8 +91,16 @@ test("controllerSettings rejects invalid options and names valid values", () => 
   }
   assert.throws(
     () => settings({ allEvents: true }, cleaner),
-    /neither a cleanup nor a workflow/,
+    /"allEvents" hands deletions to reconcile, so that a cleanup cannot/,
   );
+  const workflow = { needsFinalizer: true, ...UNUSED };
+  assert.throws(
+    () => settings({ allEvents: true, workflow }),
+    /"allEvents" adds no finalizer, .* make the workflow \{ explicit: true \}/,
+  );
+  const explicit = { ...workflow, explicit: true };
+  const made = settings({ allEvents: true, workflow: explicit });
+  assert.equal(made.usesFinalizer, false);
 });
 
 test("controllerSettings requires a reconciler with a reconcile method", () => {

@@ -19,6 +19,7 @@ type Header = Pick<
 
 const PAUSED = "coracle.dev/paused";
 const REQUESTED = "reconcile.coracle.dev/requestedAt";
+const WATCHED = "example.com/mode";
 
 function header(
   generation: number | undefined,
@@ -53,6 +54,7 @@ function relevant(
     generationAware,
     pauseAnnotation: PAUSED,
     requestAnnotations: [REQUESTED],
+    watchedAnnotations: [WATCHED],
   });
 }
 
@@ -68,6 +70,17 @@ test("isRelevantUpdate accepts a new request, but not an old one or its removal 
   assert(relevant(asking("now"), asking("")));
   assert(!relevant(asking("now"), asking("now")));
   assert(!relevant(asking("now"), asking(undefined)));
+});
+
+test("isRelevantUpdate accepts any change of a watched annotation", () => {
+  const having = (value: string | undefined) => {
+    const annotation = (key: string) => key === WATCHED ? value : undefined;
+    return { ...header(1), annotation } as CacheEvent["header"];
+  };
+  assert(relevant(having(undefined), having("a")));
+  assert(relevant(having("a"), having("b")));
+  assert(relevant(having("a"), having(undefined)));
+  assert(!relevant(having("a"), having("a")));
 });
 
 test("isRelevantUpdate accepts pausing and resuming", () => {
@@ -99,6 +112,7 @@ test("isRelevantUpdate accepts another spec of the same generation after a relis
       generationAware: true,
       pauseAnnotation: undefined,
       requestAnnotations: [],
+      watchedAnnotations: [],
     });
   const before = { kind: "A", metadata: { name: "a" }, spec: { size: 1 } };
   assert.equal(accepts({ ...before, spec: { size: 2 } }, before, true), true);

@@ -87,3 +87,15 @@ test("LineSplitter frees the memory of a long line", () => {
   split(splitter, [Buffer.from("sho"), Buffer.from("rt\n")]);
   assert.ok(splitter.bytes.buffer.byteLength <= 1024 * 1024);
 });
+
+test("LineSplitter that released its chunk holds no part of it", () => {
+  const splitter = new LineSplitter();
+  splitter.push(Buffer.from("one\ntw"));
+  while (splitter.next());
+  splitter.release();
+  assert.equal(splitter.bytes.buffer.byteLength, 0);
+  splitter.push(Buffer.from("o\n"));
+  assert.equal(splitter.next(), true);
+  const { bytes, start, end } = splitter;
+  assert.equal(Buffer.from(bytes.subarray(start, end)).toString(), "two");
+});

@@ -35,7 +35,7 @@ function startOf(
     resolve: () => Promise.resolve(ConfigMap),
     list: () => {
       looked();
-      return Promise.resolve({ items: [] });
+      return Promise.resolve({ items: [], metadata: {} });
     },
   } as unknown as Client;
   const counts = { starts: 0, cancels: 0 };
@@ -44,7 +44,7 @@ function startOf(
     kind: ConfigMap,
     watchedKinds: [ConfigMap],
     watching: [],
-    settings: {},
+    settings: { selection: {} },
     start: () => answer(++counts.starts),
     cancelStart: () => {
       counts.cancels++;
@@ -53,7 +53,8 @@ function startOf(
     ...parts,
   } as unknown as ManagedController;
   const controllers = new Map([["late", controller]]);
-  const deps = { clock, log, client, namespaces: "all" };
+  const informers = { expect() {} };
+  const deps = { clock, log, client, informers, namespaces: "all" };
   return {
     clock,
     pauses,
@@ -203,7 +204,7 @@ function checkedStart(
     ) =>
       ask(
         ["list", kind, namespace ?? "all", fieldSelector].join(" ").trim(),
-        { items: [] },
+        { items: [], metadata: {} },
       ),
   } as unknown as Client;
   const controller = {
@@ -211,11 +212,17 @@ function checkedStart(
     kind: ConfigMap,
     watchedKinds: [ConfigMap],
     watching: [],
-    settings: {},
+    settings: { selection: {} },
     start: () => ask("start", undefined),
     ...parts,
   } as unknown as ManagedController;
-  const deps = { clock, log: silentLogger, client, namespaces: ["a", "b"] };
+  const deps = {
+    clock,
+    log: silentLogger,
+    client,
+    informers: { expect() {} },
+    namespaces: ["a", "b"],
+  };
   const started = startController(controller, {
     deps: deps as unknown as ControllerDeps,
     client,
@@ -320,7 +327,7 @@ test("logSyncProgress logs every five seconds until it is cancelled", async () =
   const logged: string[] = [];
   const progress = logSyncProgress({
     clock,
-    informers: { usage: () => [] },
+    informers: { size: 0, syncing: () => [] },
     log: { info: (text: string) => logged.push(text) },
   } as unknown as ControllerDeps);
   await clock.advance(11_000);

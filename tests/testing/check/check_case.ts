@@ -120,6 +120,7 @@ export function run(
     violations: [],
     readsEndpoints: false,
     unanswered: [],
+    isPart: false,
     cpu: 1,
     ...more,
   };

@@ -73,21 +73,21 @@ async function run<Result>(
   return await of.run(job) as Result;
 }
 
-test("A session keeps its last eight reference runs by seed and steps", async () => {
+test("A session keeps its last 32 reference runs by seed and steps", async () => {
   const of = await session();
   const reference = (scenario: Scenario, seed?: number) =>
     run<RunRecord>(of, {
       do: "reference",
-      scenario,
+      scenario: { ...scenario, name: "short" },
       ...seed !== undefined && { seed },
     });
   const first = await reference(life(a));
   assert.equal(await reference(life(a)), first);
   assert.notEqual(await reference(life(a), 2), first);
   assert.notEqual(await reference(life(b)), first);
-  for (let seed = 3; seed < 8; seed++) await reference(life(a), seed);
+  for (let seed = 3; seed < 32; seed++) await reference(life(a), seed);
   assert.equal(await reference(life(a)), first);
-  await reference(life(a), 8);
+  await reference(life(a), 32);
   assert.notEqual(await reference(life(a)), first);
 });
 

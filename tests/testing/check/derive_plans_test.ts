@@ -165,6 +165,7 @@ test("Plans for Leases, webhooks and upgrades depend on the operator", () => {
   });
   assert.ok(found.includes("life/webhook:write=1,how=down,ms=60000"));
   assert.ok(found.includes("life/webhook:write=1,how=slow,ms=60000"));
+  assert.ok(found.includes("life/webhook:write=1,how=rotated,ms=60000"));
   assert.ok(found.includes("life/leader:write=1"));
   assert.ok(found.includes("life/upgrade:step=0"));
 });

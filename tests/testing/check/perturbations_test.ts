@@ -78,10 +78,10 @@ test("Throttling answers every request with 429 for a while", async () => {
   assert(run.virtualMs > ms);
 });
 
-test("Webhooks that are away or late refuse writes, which are repeated", async () => {
+test("Webhooks that are away, late or not trusted refuse writes, which are repeated", async () => {
   process.env["COPIER_ADMITS"] = "true";
   try {
-    for (const how of ["down", "slow"] as const) {
+    for (const how of ["down", "slow", "rotated"] as const) {
       const clean = writesOf(await runCopier());
       const at = clean.findIndex((text) => / patch secrets /.test(text)) + 1;
       const ms = 60_000;

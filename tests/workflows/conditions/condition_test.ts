@@ -45,6 +45,17 @@ test("setCondition moves the transition time with status, reason or message [F24
   }
 });
 
+test("setCondition moves the transition time with the status alone, if asked", () => {
+  const words = { type: "Ready", status: "True", reason: "Up" } as const;
+  const before = setCondition([], words, first);
+  const moment = { ...later, transition: "status" } as const;
+  const [same] = setCondition(before, { ...words, message: "m" }, moment);
+  assert.equal(same?.lastTransitionTime, "2026-01-01T00:00:00Z");
+  assert.equal(same?.message, "m");
+  const [changed] = setCondition(before, { ...words, status: "False" }, moment);
+  assert.equal(changed?.lastTransitionTime, "2026-01-02T00:00:00Z");
+});
+
 test("setCondition orders Stalled, Reconciling, Ready, newer generations, then types [F25]", () => {
   let list: Condition[] = [];
   const put = (type: string, generation: number) => {

@@ -74,6 +74,9 @@ function createWriter(
     writer,
     onRemove() {},
     onError() {},
+    slice: new TimeSlice(clock),
+    clock,
+    onSlow() {},
   });
   subscriptions.all = [subscription];
   return { events, store, subscription, writer };

@@ -38,16 +38,19 @@ function header(name: string, version: number): ObjectHeader {
 /** A cache that the test fills, and a handler's subscription to it. */
 class Cache {
   readonly clock = new VirtualClock();
+  /** Slow handlers, with the number and time of their calls. */
+  readonly slow: string[] = [];
   /** Last event of the handler, and the number of all. */
   last = "";
   events = 0;
   readonly #store = new ObjectStore<KubernetesObject>({ kind: Widget });
   readonly #subscriptions = new Subscriptions<KubernetesObject>(this.clock);
+  readonly #slice = new TimeSlice(this.clock);
   readonly writer = new StoreWriter<KubernetesObject>({
     kind: Widget,
     store: this.#store,
     subscriptions: this.#subscriptions,
-    slice: new TimeSlice(this.clock),
+    slice: this.#slice,
     metrics: new InformerMetrics(noMetrics, "Widget"),
     metadataOnly: false,
     labels: [],
@@ -76,6 +79,10 @@ class Cache {
         writer: this.writer,
         onRemove: (removed) => this.#subscriptions.delete(removed),
         onError: (_name, error) => onError(error),
+        slice: this.#slice,
+        clock: this.clock,
+        onSlow: (name, calls, time) =>
+          void this.slow.push(`${name}: ${calls} calls in ${time} ms`),
       },
     );
     this.#subscriptions.add(subscription);
@@ -347,4 +354,22 @@ test("What a handler throws or rejects with is reported, and not thrown", async 
   );
   await cache.list(["a", 5]);
   assert.deepEqual(errors.map(String), ["Error: thrown", "Error: rejected"]);
+});
+
+test("A handler whose calls hold up the sync is named with their time", async () => {
+  const names = Array.from({ length: 400 }, (_, index) => `object-${index}`);
+  for (
+    const [took, expected] of [[10, ["test: 100 calls in 1000 ms"]], [
+      0,
+      [],
+    ]] as const
+  ) {
+    const cache = new Cache();
+    await cache.list(...names.map((name) => [name, 1] as const));
+    let time = 0;
+    cache.clock.now = () => time;
+    const handler = cache.subscribe(() => time += took);
+    await inTime("synced", handler.synced);
+    assert.deepEqual(cache.slow, expected);
+  }
 });

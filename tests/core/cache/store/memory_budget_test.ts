@@ -200,3 +200,26 @@ test("MemoryBudget lets caches wait while it is exceeded or the pressure grows",
   const misspelt = { presure: pressure } as object;
   assert.throws(() => new MemoryBudget(100, misspelt), TypeError);
 });
+
+test("Decoded objects of all stores together are limited, whatever the budget", () => {
+  const budget = new MemoryBudget("4GiB");
+  const shrunk: number[] = [];
+  const members = [20, 10, 5].map((mebibytes, index) => {
+    const member = {
+      demotableBytes: 0,
+      demote() {},
+      decoded: mebibytes * 2 ** 20,
+      shrinkDecoded() {
+        shrunk.push(index);
+        member.decoded /= 2;
+        budget.charge(member, member.decoded, member.decoded);
+      },
+    };
+    budget.charge(member, member.decoded, member.decoded);
+    return member;
+  });
+  assert.deepEqual(shrunk, [0], "the largest is halved when it is too much");
+  assert.equal(budget.used, 25 * 2 ** 20);
+  members.forEach((member) => budget.leave(member));
+  assert.equal(budget.used, 0);
+});

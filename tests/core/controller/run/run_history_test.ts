@@ -9,6 +9,7 @@ import type {
 } from "../../../../core/controller/run/run.ts";
 import {
   FailureEvents,
+  historyLimit,
   RunHistory,
   RunReporter,
 } from "../../../../core/controller/run/run_observers.ts";
@@ -79,6 +80,33 @@ test("RunHistory keeps the ten latest runs of an object", () => {
     writes,
     Array.from({ length: 10 }, (_, index) => `apply v1 Pod p${index + 3}`),
   );
+});
+
+test("RunHistory keeps fewer objects each, the more controllers there are", () => {
+  assert.deepEqual([1, 20, 100, 1_000, 9_000].map(historyLimit), [
+    500,
+    500,
+    100,
+    20,
+    20,
+  ]);
+  let limit = 10;
+  const history = new RunHistory({
+    clock: new VirtualClock(),
+    limit: () => limit,
+  });
+  const run = (number: number) =>
+    history.ended(
+      { ...runOf(number), key: `default/${number}` } as Run<KubernetesObject>,
+      DONE,
+      undefined,
+    );
+  for (let number = 0; number < 10; number++) run(number);
+  assert.equal(history.latest(100).length, 10);
+  limit = 2;
+  for (let number = 10; number < 14; number++) run(number);
+  assert.deepEqual(history.latest(2), ["default/13", "default/12"]);
+  assert.ok(history.latest(100).length <= 4);
 });
 
 test("RunHistory has what writes changed at the positions of the writes", () => {

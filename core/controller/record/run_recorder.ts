@@ -1,0 +1,651 @@
+/**
+ * Recording of runs: what they read and wrote, in the order of all runs. A run is
+ * known by its asynchronous context, so that runs and their requests need no change.
+ *
+ * @module
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Buffer } from "node:buffer";
+import { durationText } from "../../api/duration.ts";
+import { ApiError } from "../../api/api_error.ts";
+import { type Kind, kindText, sameKind } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyText, type ObjectKey } from "../../api/object_key.ts";
+import { isJsonObject } from "../../patch/json_value.ts";
+import { asBuffer, type ByteRange } from "../../json/byte_range.ts";
+import type { Client } from "../../client/client.ts";
+import type { Middleware } from "../../client/middleware.ts";
+import type { ApiRequest } from "../../client/request.ts";
+import { WholeBody } from "../../client/transport/chunk_queue.ts";
+import type { HttpResponse } from "../../client/transport/transport.ts";
+import { shortText } from "../../error_text.ts";
+import {
+  type ApplyMemory,
+  type RememberedApply,
+  textHash,
+} from "../run/apply_memory.ts";
+import type { Dispatcher } from "../run/dispatcher.ts";
+import { type Run, type RunResult, wasCutShort } from "../run/run.ts";
+import type { RunDeps } from "../run/run_deps.ts";
+import type { RunObserver } from "../run/run_observers.ts";
+import type { RunPlan } from "../run/run_state.ts";
+import { liveName, needlessName } from "./decisions.ts";
+import {
+  DISCOVERY,
+  encodeEntry,
+  encodeNumber,
+  isDiscovery,
+  MAX_ERROR_LENGTH,
+  NO_BODY,
+  NOT_KEPT,
+  OBJECT,
+  type RecordedDecision,
+  type RecordedError,
+  recordedErrorText,
+  type RecordedRead,
+  type RecordedStep,
+  RUN,
+  type RunRecord,
+} from "./recording_format.ts";
+import { RecordingRing, type RecordingRingDeps } from "./recording_ring.ts";
+import { secretDigests, type SecretPart, SecretTexts } from "./secrets.ts";
+
+/** Maximum size of a body that is kept, in bytes. */
+const MAX_BODY = 1024 * 1024;
+/** Maximum size of all bodies of a run. */
+const MAX_BODIES = 4 * 1024 * 1024;
+/** Maximum number of steps and reads of a run that are kept. */
+const MAX_STEPS = 10_000;
+/** Paths whose bodies may be of any kind, or secret. */
+const PRIVATE = /\/(?:proxy|log|token)(?:[/?]|$)|\/tokenreviews/;
+const SECRETS = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:[/?]|$)/;
+
+/** What is known of a run so far. */
+class RunLog {
+  readonly n: number;
+  readonly began: number;
+  readonly reads: RecordedRead[] = [];
+  readonly decisions: RecordedDecision[] = [];
+  readonly steps: RecordedStep[] = [];
+  readonly bodies: Uint8Array[] = [];
+  at = 0;
+  primary: number | undefined;
+  size = 0;
+  secrets: SecretTexts | undefined;
+  hasEnded = false;
+  /** Whether it is the log of a discovery, and not of a run. */
+  isDiscovery = false;
+
+  constructor(n: number, began: number) {
+    this.n = n;
+    this.began = began;
+  }
+
+  get isFull(): boolean {
+    return this.steps.length + this.reads.length > MAX_STEPS;
+  }
+
+  /** Keeps a body; returns its length. */
+  keep(body: Uint8Array): number {
+    const { length } = body;
+    if (length > MAX_BODY || this.size + length > MAX_BODIES) return NOT_KEPT;
+    this.size += length;
+    this.bodies.push(body);
+    return length;
+  }
+}
+
+/** Runs of a controller, as they are recorded. */
+export interface RecordedController<P extends KubernetesObject> {
+  readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
+  readonly observer: RunObserver<P>;
+}
+
+type BodyOf = (object: KubernetesObject) => ByteRange | undefined;
+
+/** Recorder of the runs of an operator. */
+export class RunRecorder {
+  readonly #deps: Omit<RecordingRingDeps, "onPart">;
+  readonly #ring: RecordingRing;
+  readonly #client: Client;
+  readonly #current: AsyncLocalStorage<RunLog> = new AsyncLocalStorage();
+  readonly #logs: WeakMap<object, RunLog> = new WeakMap();
+  readonly #redact: ReturnType<typeof secretDigests> = secretDigests();
+  readonly #wanted: RegExp | undefined;
+  /** Numbers of the objects that the present part has. */
+  #numbers: WeakMap<object, number> = new WeakMap();
+  /** The same for objects without what their readers know of Secrets. */
+  #hidden: WeakMap<object, number> = new WeakMap();
+  #lastNumber = 0;
+  #lastStep = 0;
+
+  /** @param client Client whose discovery is recorded. */
+  constructor(deps: Omit<RecordingRingDeps, "onPart">, client: Client) {
+    this.#deps = deps;
+    this.#ring = new RecordingRing({
+      ...deps,
+      onPart: () => void this.#beginPart(),
+    });
+    this.#client = client.with([this.#middleware]);
+    const { objects } = deps.settings;
+    this.#wanted = objects.includes("*")
+      ? undefined
+      : new RegExp(`^(?:${objects.map(pattern).join("|")})$`);
+  }
+
+  /** Writes what is left, and ends the recording. */
+  close(): Promise<void> {
+    return this.#ring.close();
+  }
+
+  /** Dependencies of runs with which their reads and writes are recorded. */
+  observed<P extends KubernetesObject>(deps: RunDeps<P>): RunDeps<P> {
+    const { sources, primaries, client, recorder, writeObserver } = deps;
+    const { cache } = primaries;
+    const read = <R>(
+      name: string,
+      kind: Kind,
+      key: unknown,
+      work: () => R,
+    ): R =>
+      this.#read(`${name} ${kindText(kind)} ${textOf(key)}`, work, {
+        kind,
+        bodyOf: ({ metadata }) =>
+          sameKind(kind, deps.kind)
+            ? cache.bodyOf?.(metadata, metadata.resourceVersion)
+            : sources.bodyOf(kind, metadata),
+      });
+    const primary = <R>(name: string, key: unknown, work: () => R): R =>
+      read(name, deps.kind, key, work);
+    const decided = (memory: ApplyMemory) =>
+      delegating(memory, {
+        isNeedless: (apply) => {
+          const isNeedless = memory.isNeedless(apply);
+          if (isNeedless) this.#decideNeedless(apply, memory);
+          return isNeedless;
+        },
+      });
+    return {
+      ...deps,
+      client: client.with([this.#middleware]),
+      sources: delegating(sources, {
+        get: (kind, key) =>
+          read("get", kind, key, () => sources.get(kind, key)),
+        read: (kind, key, signal) =>
+          read("read", kind, key, () => sources.read(kind, key, signal)),
+        readList: (kind, where, signal) =>
+          read(
+            "list",
+            kind,
+            where,
+            () => sources.readList(kind, where, signal),
+          ),
+        secondaries: (kind, one) =>
+          read("secondaries", kind, "", () => sources.secondaries(kind, one)),
+        getFrom: (source, key) =>
+          this.#read(
+            `get from source ${sources.numberOf(source)} ${textOf(key)}`,
+            () => sources.getFrom(source, key),
+            source.kind && {
+              kind: source.kind,
+              bodyOf: ({ metadata }) => sources.bodyOf(source.kind!, metadata),
+            },
+          ),
+        secondariesOf: (source, one) =>
+          this.#read(
+            `secondaries of source ${sources.numberOf(source)}`,
+            () => sources.secondariesOf(source, one),
+            source.kind && {
+              kind: source.kind,
+              bodyOf: ({ metadata }) => sources.bodyOf(source.kind!, metadata),
+            },
+          ),
+      }),
+      primaries: delegating(primaries, {
+        cache: delegating(cache, {
+          get: (key) => primary("primary", key, () => cache.get(key)),
+          read: (key) => primary("primary", key, () => cache.read(key)),
+          has: (key) => primary("has", key, () => cache.has(key)),
+          keys: () => primary("keys", "*", () => [...cache.keys()]),
+          list: (where) => primary("list", where, () => cache.list(where)),
+          readList: (where) =>
+            primary("list", where, () => cache.readList(where)),
+          byIndex: (index, value) =>
+            primary(
+              "index",
+              `${index}=${value}`,
+              () => cache.byIndex(index, value),
+            ),
+        }),
+      }),
+      recorder: delegating(recorder, {
+        record: (about, kind, event) => {
+          const { type, reason, message } = event;
+          this.#step({ event: { type, reason, message } });
+          recorder.record(about, kind, event);
+        },
+      }),
+      applied: () => {
+        const memory = deps.applied();
+        return memory instanceof Promise
+          ? memory.then(decided)
+          : decided(memory);
+      },
+      writeObserver: delegating(writeObserver, {
+        needsLive: (kind, key) => {
+          const needsLive = writeObserver.needsLive(kind, key);
+          if (needsLive) this.#decide(liveName(kind, key), true);
+          return needsLive;
+        },
+        observe: (run, write) => {
+          const fight = writeObserver.observe(run, write);
+          if (fight !== undefined) this.#decide("fight", fight);
+          return fight;
+        },
+      }),
+    };
+  }
+
+  /** Records the runs that a dispatcher executes. */
+  of<P extends KubernetesObject>(
+    { controller, kind, primaries: { cache } }: RunDeps<P>,
+    dispatcher: Pick<Dispatcher<P>, "dispatch">,
+  ): RecordedController<P> {
+    const { clock } = this.#deps;
+    return {
+      dispatcher: {
+        dispatch: (run) => {
+          const isKept = this.#wanted?.test(run.key) !== false &&
+            this.#ring.hasRoom();
+          if (!isKept) return dispatcher.dispatch(run);
+          const log = new RunLog(++this.#lastStep, run.startedAt);
+          log.at = clock.wallTime() - (clock.now() - run.startedAt);
+          this.#logs.set(run, log);
+          this.#current.run(log, () => {
+            if (!run.isUnread) {
+              log.primary = this.#number(log, run.primary, {
+                kind,
+                bodyOf: ({ metadata }) =>
+                  cache.bodyOf?.(run.key, metadata.resourceVersion),
+              });
+            }
+            const { onAbort } = run;
+            run.onAbort = (one, aborted) => {
+              onAbort?.(one, aborted);
+              this.#add(log, { aborted });
+            };
+            run.onInterrupt = (interrupted) => this.#add(log, { interrupted });
+          });
+          return this.#current.run(log, () => dispatcher.dispatch(run));
+        },
+      },
+      observer: {
+        ended: (run, result, plan) => {
+          const log = this.#logs.get(run);
+          if (log === undefined) return;
+          log.hasEnded = true;
+          this.#write(controller, log, { run, result, plan });
+        },
+      },
+    };
+  }
+
+  #write<P extends KubernetesObject>(
+    controller: string,
+    log: RunLog,
+    { run, result, plan }: {
+      readonly run: Run<P>;
+      readonly result: RunResult;
+      readonly plan: RunPlan | undefined;
+    },
+  ): void {
+    const { key, cause, retry, waited, deleted, finalStateUnknown } = run;
+    const { end, error } = result;
+    const { secrets } = log;
+    const { rescheduleAt = Infinity, timerAt = Infinity, timerCause } = plan ??
+      {};
+    const nextIn = Math.min(rescheduleAt, timerAt) - run.endedAt;
+    const record: RunRecord = {
+      ...{ controller, key, n: log.n, at: log.at, cause, ...retry },
+      waited: rounded(waited),
+      ...deleted && { deleted, finalStateUnknown },
+      primary: log.primary,
+      ...secrets && { secrets: true },
+      reads: log.reads,
+      decisions: log.decisions,
+      steps: log.steps,
+      end: {
+        n: ++this.#lastStep,
+        t: rounded(run.endedAt - run.startedAt),
+        outcome: wasCutShort(run, end)
+          ? "aborted"
+          : end.type === "failed"
+          ? "failed"
+          : "done",
+        step: run.step ?? "reconcile",
+        ...end.type !== "finalizerRemoved" && { delay: end.delay },
+        ...end.type === "failed" && {
+          error: recordedErrorText(error),
+        },
+        ...nextIn < Infinity && {
+          next: `${rescheduleAt < timerAt ? "reschedule" : timerCause} in ${
+            durationText(Math.round(nextIn))
+          }`,
+        },
+      },
+    };
+    this.#encode(RUN, record, log);
+  }
+
+  #encode(type: number, entry: object, { bodies, secrets }: RunLog): void {
+    if (secrets === undefined) {
+      this.#ring.add(type, encodeEntry(entry, bodies));
+      return;
+    }
+    // Texts that a run has read in a Secret may be anywhere in what it wrote.
+    const hidden = bodies.map((body) =>
+      Buffer.from(secrets.hide(Buffer.from(body).toString()))
+    );
+    const lengths = new Map(
+      bodies.map((body, index) => [body, hidden[index]!.length]),
+    );
+    let at = 0;
+    const text = secrets.hide(JSON.stringify(entry, (name, value: unknown) => {
+      if (name !== "body" || Number(value) < 0) return value;
+      return lengths.get(bodies[at++]!);
+    }));
+    const bytes = Buffer.from(text);
+    this.#ring.add(type, [encodeNumber(bytes.length), bytes, ...hidden]);
+  }
+
+  /** Records the resources of the server, from which kinds are completed. */
+  async #beginPart(): Promise<void> {
+    this.#numbers = new WeakMap();
+    this.#hidden = new WeakMap();
+    const { log } = this.#deps;
+    const found = new RunLog(0, this.#deps.clock.now());
+    found.isDiscovery = true;
+    try {
+      await this.#current.run(found, () => this.#client.resources());
+      this.#encode(DISCOVERY, { steps: found.steps }, found);
+    } catch (error) {
+      log.debug("Cannot record the resources of the server", { error });
+    }
+  }
+
+  readonly #middleware: Middleware = (next) => async (request) => {
+    const log = this.#current.getStore();
+    const { path } = request;
+    if (log === undefined || isDiscovery(path) !== log.isDiscovery) {
+      return await next(request);
+    }
+    const sent = this.#add(log, { request: this.#requestOf(log, request) });
+    if (sent === undefined) return await next(request);
+    try {
+      const response = await next(request);
+      return this.#answered(log, sent.n, request, response);
+    } catch (error) {
+      const { signal } = request;
+      this.#add(log, {
+        to: sent.n,
+        error: errorOf(error),
+        ...signal?.aborted && { isAborted: true },
+      });
+      throw error;
+    }
+  };
+
+  #requestOf(
+    log: RunLog,
+    { method, path, headers, body }: ApiRequest,
+  ): NonNullable<RecordedStep["request"]> {
+    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    return {
+      ...{ method, path, type: headers["content-type"] },
+      body: bytes === undefined ? NO_BODY : this.#body(log, path, bytes),
+    };
+  }
+
+  #answered(
+    log: RunLog,
+    to: number,
+    { path, verb, mayPause }: ApiRequest,
+    response: HttpResponse,
+  ): HttpResponse {
+    const { status, body } = response;
+    const pause = response.headers["retry-after"];
+    const answer = (bytes?: Uint8Array) => {
+      this.#add(log, {
+        to,
+        answer: {
+          status,
+          ...pause !== undefined && { headers: { "retry-after": pause } },
+          body: bytes === undefined ? NOT_KEPT : this.#body(log, path, bytes),
+        },
+      });
+    };
+    if (body instanceof WholeBody) {
+      answer(body.bytes);
+      return response;
+    }
+    if (mayPause === true || verb === "watch" || verb === "connect") {
+      answer();
+      return response;
+    }
+    const collected = collecting(body, answer);
+    return {
+      status,
+      headers: response.headers,
+      body: collected,
+      cancel: () => response.cancel(),
+    };
+  }
+
+  /** Keeps a body, without what is secret; returns its length. */
+  #body(log: RunLog, path: string, body: Uint8Array): number {
+    if (PRIVATE.test(path)) return NOT_KEPT;
+    if (!SECRETS.test(path)) return log.keep(body);
+    try {
+      const value: unknown = JSON.parse(Buffer.from(body).toString());
+      const hidden = this.#withoutSecrets(log, value);
+      return log.keep(Buffer.from(JSON.stringify(hidden)));
+    } catch {
+      return NOT_KEPT;
+    }
+  }
+
+  /** Secret, list of Secrets, patch of one or another answer without the values. */
+  #withoutSecrets(log: RunLog, value: unknown): unknown {
+    if (Array.isArray(value)) {
+      return value.map((one: { path?: string; value?: unknown }) => {
+        const [, field = "", name] = String(one.path).split("/");
+        if (!/^(?:data|stringData|metadata)$/.test(field)) return one;
+        if (!("value" in one) || field === "metadata") return one;
+        const part = { [field]: name ? { [name]: one.value } : one.value };
+        const hidden = this.#hide(log, part)[field] as Record<string, unknown>;
+        return { ...one, value: name ? hidden[name] : hidden };
+      });
+    }
+    if (!isJsonObject(value)) return value;
+    const { items } = value;
+    return Array.isArray(items)
+      ? {
+        ...value,
+        items: items.map((one: SecretPart) => this.#hide(log, one)),
+      }
+      : this.#hide(log, value);
+  }
+
+  #hide<S extends SecretPart>(log: RunLog, secret: S): S {
+    const hidden = this.#redact(secret);
+    (log.secrets ??= new SecretTexts()).add(secret, hidden);
+    return hidden;
+  }
+
+  #step(step: Omit<RecordedStep, "n" | "t">): void {
+    const log = this.#current.getStore();
+    if (log !== undefined) this.#add(log, step);
+  }
+
+  #add(
+    log: RunLog,
+    step: Omit<RecordedStep, "n" | "t">,
+  ): RecordedStep | undefined {
+    if (log.hasEnded || log.isFull) return undefined;
+    const t = rounded(this.#deps.clock.now() - log.began);
+    const added = { n: ++this.#lastStep, t, ...step };
+    log.steps.push(added);
+    return added;
+  }
+
+  #decide(name: string, value: unknown): void {
+    const log = this.#current.getStore();
+    if (log?.hasEnded === false) log.decisions.push([name, value]);
+  }
+
+  #decideNeedless(apply: RememberedApply, memory: ApplyMemory): void {
+    const { secrets } = this.#current.getStore() ?? {};
+    // What is repeated has digests in place of secret texts.
+    const hash = secrets === undefined
+      ? memory.intentOf(apply)
+      : textHash(secrets.hide(JSON.stringify(apply.intent)));
+    this.#decide(needlessName(apply), hash);
+  }
+
+  /** Makes a read, and records its result. */
+  #read<R>(question: string, work: () => R, of?: ReadKind): R {
+    const log = this.#current.getStore();
+    if (log === undefined || log.hasEnded || log.isFull) return work();
+    const index = log.reads.push([question, null]) - 1;
+    const note = (value: unknown) => {
+      log.reads[index] = [question, this.#reference(log, value, of)];
+    };
+    const failed = (error: unknown) => {
+      log.reads[index] = [question, { error: errorOf(error) }];
+    };
+    try {
+      const result = work();
+      if (result instanceof Promise) result.then(note, failed);
+      else note(result);
+      return result;
+    } catch (error) {
+      failed(error);
+      throw error;
+    }
+  }
+
+  #reference(
+    log: RunLog,
+    value: unknown,
+    of: ReadKind | undefined,
+  ): RecordedRead[1] {
+    if (value === undefined || value === null) return null;
+    if (typeof value !== "object") return { value };
+    if (!Array.isArray(value)) return this.#number(log, value, of);
+    return value.some((one) => typeof one !== "object")
+      ? { value }
+      : value.map((one: object) => this.#number(log, one, of));
+  }
+
+  /** Number of an object, which is recorded if the present part does not have it. */
+  #number(log: RunLog, object: object, of: ReadKind | undefined): number {
+    const isSecret = of?.kind.kind === "Secret" && of.kind.group === "";
+    const shown = isSecret ? this.#hide(log, object) : object;
+    const { secrets } = log;
+    // A run that has read Secrets may find their values in other objects.
+    const numbers = secrets === undefined ? this.#numbers : this.#hidden;
+    const known = numbers.get(object);
+    if (known !== undefined) return known;
+    const number = ++this.#lastNumber;
+    numbers.set(object, number);
+    const body = isSecret || of === undefined
+      ? undefined
+      : of.bodyOf(object as KubernetesObject);
+    const bytes = body === undefined
+      ? Buffer.from(JSON.stringify(shown))
+      : asBuffer(body.bytes).subarray(body.start, body.end);
+    this.#ring.add(OBJECT, [
+      encodeNumber(number),
+      secrets === undefined
+        ? bytes
+        : Buffer.from(secrets.hide(bytes.toString())),
+    ]);
+    return number;
+  }
+}
+
+/** Kind of what is read, and where caches have its bytes. */
+interface ReadKind {
+  readonly kind: Kind;
+  readonly bodyOf: BodyOf;
+}
+
+/** Object with some members of its own; the others are those of another. */
+function delegating<T extends object>(target: T, own: Partial<T>): T {
+  const members: Record<PropertyKey, unknown> = { ...own };
+  return new Proxy(target, {
+    get(_, name) {
+      if (name in members) return members[name];
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return members[name] = value.bind(target);
+    },
+  });
+}
+
+/** Body that is handed on in chunks, and given as a whole at its end. */
+async function* collecting(
+  body: AsyncIterable<Uint8Array>,
+  onEnd: (whole: Uint8Array | undefined) => void,
+): AsyncGenerator<Uint8Array, void> {
+  let chunks: Uint8Array[] | undefined = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      length += chunk.length;
+      if (length > MAX_BODY) chunks = undefined;
+      // Its memory may serve again.
+      chunks?.push(Buffer.from(chunk));
+      yield chunk;
+    }
+  } finally {
+    onEnd(chunks && Buffer.concat(chunks));
+  }
+}
+
+function errorOf(error: unknown): RecordedError {
+  const { message = String(error), name, code } = Object(error) as {
+    readonly message?: string;
+    readonly name?: string;
+    readonly code?: unknown;
+  };
+  return {
+    message: shortText(message, MAX_ERROR_LENGTH),
+    name,
+    ...typeof code === "string" && { code },
+    ...ApiError.is(error) && {
+      api: {
+        status: error.status,
+        reason: error.reason,
+        details: error.details,
+        retryAfter: error.retryAfter,
+      },
+    },
+  };
+}
+
+function textOf(key: unknown): string {
+  if (key === undefined) return "*";
+  return typeof key === "string" ? key : keyText(key as ObjectKey);
+}
+
+/** Milliseconds with three digits, which is exact enough and short. */
+function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 1_000) / 1_000;
+}
+
+function pattern(object: string): string {
+  return object.split("*").map((part) => part.replace(/[^\w/-]/g, "\\$&")).join(
+    ".*",
+  );
+}

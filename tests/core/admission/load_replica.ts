@@ -1,0 +1,56 @@
+/** Replica of an operator that validates ConfigMaps, for `load_replicas.ts`. */
+import process from "node:process";
+import { ROTATION_TIMES } from "../../../core/admission/certificate_rotation.ts";
+import { replaceHost } from "../../../core/client/host.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
+import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { Operator } from "../../../core/operator/operator.ts";
+import { jsonLogger } from "../../../core/logger.ts";
+
+/** What a replica says of itself, a line for each change. */
+export interface ReplicaState {
+  readonly ready: boolean;
+  readonly port: number | undefined;
+}
+
+const { FRONT = "", PROMOTED = "", FORGOTTEN = "" } = process.env;
+/** Interval of the checks of webhooks. */
+const CHECK_MS = 60_000;
+
+const clock: Clock = {
+  ...systemClock,
+  wallTime() {
+    const now = Date.now();
+    const { overlap, farewell } = ROTATION_TIMES;
+    if (now < Number(PROMOTED)) return now;
+    return now + overlap + 60_000 + (now < Number(FORGOTTEN) ? 0 : farewell);
+  },
+  setTimer: (callback, delay) =>
+    systemClock.setTimer(callback, delay === CHECK_MS ? 1_000 : delay),
+};
+replaceHost({ addressOf: () => "127.0.0.1" });
+const operator = new Operator({
+  clock,
+  logger: jsonLogger({ level: "error" }),
+  // Named, so that the operator's own namespace is admitted.
+  namespaces: ["default"],
+  webhooks: {
+    port: 0,
+    host: "127.0.0.1",
+    service: { namespace: "default", name: "guard", port: Number(FRONT) },
+  },
+});
+operator.admit(ConfigMap, { validate() {} }, { failurePolicy: "Fail" });
+
+let said = "";
+const say = () => {
+  const { ready, webhooks } = operator.health();
+  const state: ReplicaState = { ready, port: webhooks?.port };
+  const text = JSON.stringify(state);
+  if (text === said) return;
+  said = text;
+  process.stdout.write(`${text}\n`);
+};
+const timer = setInterval(say, 20);
+await operator.run();
+clearInterval(timer);

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { encodeHead } from "../../../core/cache/snapshot/snapshot_format.ts";
+import {
+  encodeEntry,
+  encodeNumber,
+  OBJECT,
+  RUN,
+} from "../../../core/controller/record/recording_format.ts";
+import { RecordingRing } from "../../../core/controller/record/recording_ring.ts";
+import type { RecordSettings } from "../../../core/controller/record/record_options.ts";
+import { leveledLogger } from "../../../core/logger.ts";
+import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+import { readRecording } from "../../../dev/testing/replay/read_recording.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { temporaryFolder } from "../../support/temporary_folder.ts";
+
+const folder = temporaryFolder();
+
+function ring(given: Partial<RecordSettings>) {
+  const clock = new VirtualClock();
+  const metrics = new MetricsRegistry();
+  const entries: { readonly level: string; readonly message: string }[] = [];
+  const log = leveledLogger("info", (level, message) => {
+    entries.push({ level, message });
+  });
+  const made = new RecordingRing({
+    settings: {
+      ...{ path: undefined, sink: undefined, objects: ["*"] },
+      ...{ last: 3_600_000, size: 512 * 1024, ...given },
+    },
+    ...{ clock, log, metrics },
+    onPart() {},
+  });
+  return { ring: made, clock, metrics, entries };
+}
+
+/** Adds a run that has read one object, of which each has another content. */
+function add(to: RecordingRing, number: number, size = 100): void {
+  if (!to.hasRoom()) return;
+  const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(size)));
+  const object = { metadata: { name: "a" }, data: noise.toString("base64") };
+  to.add(OBJECT, [encodeNumber(number), Buffer.from(JSON.stringify(object))]);
+  to.add(
+    RUN,
+    encodeEntry({
+      ...{ controller: "shop", key: `default/${number}`, n: 2 * number },
+      ...{ at: number, cause: { type: "modified", events: 1 }, attempt: 0 },
+      ...{ last: false, waited: 0, primary: number, reads: [] },
+      ...{ decisions: [], steps: [] },
+      end: { n: 2 * number + 1, t: 0, outcome: "done", step: "reconcile" },
+    }, []),
+  );
+}
+
+async function recorded(name: string, runs = 3): Promise<string> {
+  const path = `${folder}/${name}`;
+  const { ring: made } = ring({ path });
+  for (let number = 1; number <= runs; number++) add(made, number);
+  await made.close();
+  return path;
+}
+
+const keys = async (path: string) =>
+  (await readRecording(path)).processes.flatMap(({ runs }) =>
+    runs.map(({ key }) => key)
+  );
+
+test("recording: a file never grows beyond its size, and the newest runs stay", async () => {
+  const path = `${folder}/large`;
+  const { ring: made } = ring({ path });
+  for (let number = 1; number <= 100; number++) {
+    add(made, number, 20_000);
+    await made.flush();
+  }
+  await made.close();
+  assert.ok(statSync(path).size <= 512 * 1024);
+  const found = await keys(path);
+  assert.equal(found.at(-1), "default/100");
+  assert.ok(found.length < 30 && found.length > 8, `${found.length} runs`);
+});
+
+test("recording: the next process goes on in the same file", async () => {
+  const path = await recorded("again");
+  const { ring: made } = ring({ path });
+  add(made, 7);
+  await made.close();
+  assert.equal((await readRecording(path)).processes.length, 2);
+  assert.equal((await keys(path)).length, 4);
+});
+
+test("recording: a file that was cut or damaged has its whole frames", async () => {
+  const path = `${folder}/cut`;
+  const { ring: made } = ring({ path });
+  for (const number of [1, 2, 3]) {
+    add(made, number);
+    await made.flush();
+  }
+  await made.close();
+  const bytes = readFileSync(path);
+  writeFileSync(path, bytes.subarray(0, bytes.length - 10));
+  assert.deepEqual(await keys(path), ["default/1", "default/2"]);
+  bytes.writeUInt8(bytes[bytes.length - 30]! ^ 1, bytes.length - 30);
+  writeFileSync(path, bytes);
+  assert.deepEqual(await keys(path), ["default/1", "default/2"]);
+  writeFileSync(path, bytes.subarray(0, 60));
+  await assert.rejects(
+    () => readRecording(path),
+    /^SyntaxError: Cannot read .*cut: it is damaged, or was cut: no part of it is whole$/,
+  );
+});
+
+test("recording: other files and those of newer versions are refused", async () => {
+  const refused = async (bytes: Uint8Array | string, why: RegExp) => {
+    const path = `${folder}/refused`;
+    writeFileSync(path, bytes);
+    await assert.rejects(() => readRecording(path), why);
+  };
+  await refused("apiVersion: v1\n", /: it is no recording of runs$/);
+  await refused("", /: it is no recording of runs$/);
+  const part = { part: 0, writer: "a", last: 1 };
+  await refused(
+    encodeHead(JSON.stringify({ recording: 99, ...part })).bytes,
+    /: another version of Coracle has written it: its format must be 1: received 99$/,
+  );
+  await refused(
+    encodeHead(JSON.stringify({ cluster: "a" })).bytes,
+    /: it is the snapshot of a cache, and no recording of runs$/,
+  );
+  const newer = Buffer.from(encodeHead(JSON.stringify(part)).bytes);
+  newer.writeUInt32LE(9, 8);
+  await refused(
+    newer,
+    /: another version of Coracle has written it: its format/,
+  );
+  await assert.rejects(
+    () => readRecording(`${folder}/none`),
+    /: it must be a recording of runs: received no such file$/,
+  );
+});
+
+test("recording: a failure is logged once and counted, and tried again", async () => {
+  // A folder in place of the file, and a file of something else.
+  writeFileSync(`${folder}/foreign`, "mine");
+  for (const path of [folder, `${folder}/foreign`]) {
+    const { ring: made, clock, metrics, entries } = ring({ path });
+    for (const number of [1, 2, 3]) {
+      add(made, number);
+      await made.flush();
+      await clock.advance("61s");
+    }
+    assert.deepEqual(
+      entries.map(({ message }) => message),
+      ["Cannot record runs, which is tried again later"],
+    );
+    assert.match(metrics.text(), /coracle_record_errors_total 3\n/);
+    await made.close();
+  }
+  assert.equal(readFileSync(`${folder}/foreign`, "utf8"), "mine");
+});
+
+test("recording: a full disk costs the runs of a minute, which are counted", {
+  skip: process.platform !== "linux",
+}, async () => {
+  const { ring: made, metrics, clock, entries } = ring({ path: "/dev/full" });
+  add(made, 1);
+  await made.flush();
+  add(made, 2);
+  add(made, 3);
+  await made.flush();
+  await clock.advance("61s");
+  add(made, 4);
+  await made.close();
+  assert.equal(entries.filter(({ level }) => level === "warn").length, 1);
+  assert.match(metrics.text(), /coracle_record_errors_total 2\n/);
+  assert.match(metrics.text(), /coracle_record_dropped_runs_total 2\n/);
+});
+
+test("recording: parts of a sink are a recording, one after the other", async () => {
+  const parts: Uint8Array[] = [];
+  const { ring: made } = ring({
+    path: undefined,
+    sink: (part: Uint8Array) => void parts.push(part),
+  });
+  for (const number of [1, 2, 3]) {
+    add(made, number);
+    await made.flush();
+  }
+  await made.close();
+  assert.equal(parts.length, 3);
+  const path = `${folder}/parts`;
+  writeFileSync(path, Buffer.concat(parts));
+  assert.deepEqual(await keys(path), ["default/1", "default/2", "default/3"]);
+  writeFileSync(path, parts[1]!);
+  assert.deepEqual(await keys(path), ["default/2"]);
+});
