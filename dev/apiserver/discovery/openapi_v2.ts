@@ -354,7 +354,9 @@ function operation(
 export function namesOf(
   { group, version }: Pick<ServedVersion, "group" | "version">,
 ): { readonly tag: string; readonly id: string } {
-  const words = (group || "core").replace(/\.k8s\.io$/, "").split(".");
+  // Only letters, digits but the first, and underscores are part of a name.
+  const words = (group || "core").replace(/\.k8s\.io$/, "")
+    .replace(/^\p{Nd}/u, "-").split(/[^\p{L}\p{Nd}_]+/u);
   const [first = "", ...more] = words;
   const name = [first, ...more.map(capital)].join("");
   return {

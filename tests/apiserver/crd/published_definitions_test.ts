@@ -353,6 +353,39 @@ test("A number has the type that Go reads, and only formats of its type count", 
   });
 });
 
+test("Rules are evaluated beside a duplicate, and formats as in Go", () =>
+  withServer(async (send) => {
+    const properties = {
+      set: {
+        type: "array",
+        maxItems: 3,
+        items: TEXT,
+        "x-kubernetes-list-type": "set",
+      },
+      mac: { type: "string", format: "mac" },
+      short: { type: "string", format: "k8s-short-name" },
+    };
+    const spec = { type: "object", properties, ...rules("size(self.set) < 2") };
+    const crd = definition({ type: "object", properties: { spec } });
+    assert.equal((await send("POST", DEFINITION_PATH, crd)).status, 201);
+    const thing = { apiVersion: "published.dev/v1", kind: "Thing" };
+    const causes = async (given: object) => {
+      const metadata = { name: "t" };
+      const object = { ...thing, metadata, spec: given };
+      const { body } = await send("POST", THINGS, object);
+      return body.details.causes.map(({ field }: { field: string }) => field);
+    };
+    const mac = "001122334455";
+    assert.deepEqual(await causes({ set: ["a", "a"], mac }), [
+      "spec.set[1]",
+      "spec",
+    ]);
+    assert.deepEqual(
+      (await causes({ set: [], mac, short: "A_b" }))[0],
+      "spec.short",
+    );
+  }));
+
 test("A number that no double holds is refused", async () => {
   await withServer(async (send) => {
     await send(

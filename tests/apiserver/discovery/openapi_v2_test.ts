@@ -10,6 +10,7 @@ import {
   wireText,
 } from "../../../dev/apiserver/builtin/wire_reader.ts";
 import { until } from "../../support/until.ts";
+import { namesOf } from "../../../dev/apiserver/discovery/openapi_v2.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
@@ -327,4 +328,16 @@ test("/openapi/v2 has the messages of gnostic in protobuf", async () => {
       version: "v1",
     },
   });
+});
+
+test("Operation IDs have no punctuation of a group", () => {
+  const groups = {
+    "": ["core_v1", "CoreV1"],
+    "my-group.example.dev": ["myGroupExampleDev_v1", "MyGroupExampleDevV1"],
+    "storage.k8s.io": ["storage_v1", "StorageV1"],
+    "3scale.net": ["ScaleNet_v1", "ScaleNetV1"],
+  };
+  for (const [group, [tag, id]] of Object.entries(groups)) {
+    assert.deepEqual(namesOf({ group, version: "v1" }), { tag, id });
+  }
 });

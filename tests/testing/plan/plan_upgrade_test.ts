@@ -4,6 +4,8 @@ import { after, test } from "node:test";
 import { ApiServer } from "@coracle/dev/apiserver";
 import { planMarkdown, planText } from "../../../dev/cli/plan_text.ts";
 import { findingsOf } from "../../../dev/testing/plan/plan_report.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { planFor } from "./cluster_copy.ts";
 import { upgrade } from "./upgrade.ts";
 
 /** Verbs and resources of the plan, which reads as a user of its own. */
@@ -72,6 +74,23 @@ test("plan: the manager that loses a field, and who deletes", () => {
   assert.deepEqual(
     new Set(deleted.map(({ cause }) => cause)),
     new Set(["prune: the operator no longer wants it"]),
+  );
+});
+
+test("plan: what a takeover of another operator's fields removes", async () => {
+  await server.client.create(ConfigMap, {
+    metadata: { namespace: "default", name: "inherited" },
+    data: { html: "", left: "behind" },
+  }, { fieldManager: "before" });
+  const { changes } = await planFor(server.transport, "site_heir");
+  const change = changes.find(({ name }) => name === "inherited");
+  assert.equal(change?.action, "change");
+  const fields = change?.fields.filter(({ path }) => path.startsWith(".data"));
+  assert.deepEqual(
+    fields?.map(({ path, after, takenFrom }) => [path, after, takenFrom]),
+    [[".data.html", "<p>alpha", ["before"]], [".data.left", undefined, [
+      "before",
+    ]]],
   );
 });
 
