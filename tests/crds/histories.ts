@@ -33,17 +33,17 @@ const HISTORIES: readonly History[] = [
   },
   {
     module: "github.com/argoproj/argo-cd/v3",
-    releases: ["v3.4.0", "v3.6.1"],
+    releases: ["v3.4.0", "v3.5.7"],
     folder: "manifests/crds",
   },
   {
     module: "github.com/fluxcd/source-controller",
-    releases: ["v1.8.5", "v1.10.1"],
+    releases: ["v1.8.5", "v1.9.6"],
     folder: "config/crd/bases",
   },
   {
     module: "sigs.k8s.io/cluster-api",
-    releases: ["v1.8.4", "v1.14.2"],
+    releases: ["v1.8.4", "v1.13.6"],
     folder: "config/crd/bases",
   },
   {
@@ -53,7 +53,7 @@ const HISTORIES: readonly History[] = [
   },
   {
     module: "sigs.k8s.io/karpenter",
-    releases: ["v1.0.8", "v1.15.0"],
+    releases: ["v1.0.8", "v1.12.1"],
     folder: "pkg/apis/crds",
   },
   {
