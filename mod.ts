@@ -140,7 +140,7 @@ export type {
   OperatorCacheOptions,
   OperatorOptions,
 } from "./core/operator/operator_options.ts";
-export type { ProbeOptions } from "./core/operator/probe_server.ts";
+export type { ProbeOptions } from "./core/operator/probe_options.ts";
 export { limitHeapGrowth } from "./core/operator/process_memory.ts";
 export type {
   RetryPolicy,

@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs";
 import { attempt, immediate } from "./callback.ts";
 import { systemCause, textWithCause } from "./error_text.ts";
+import { LineSampler } from "./log_sampling.ts";
 
 /** Severity of a log line, from least to most severe. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -76,19 +77,56 @@ export function jsonLogger(options: {
     write = writeToStandardError,
     wallTime = Date.now,
   } = options;
-  return leveledLogger(level, (at, message, fields) => {
-    const line: Record<string, unknown> = {
-      time: new Date(immediate(wallTime(), "wallTime()")).toISOString(),
-      level: at,
-      message,
-    };
-    for (const [name, value] of Object.entries(fields)) {
+  const settings: LogSettings = { level, format: "json", sampling: Infinity };
+  const sampler = new LineSampler<LogLevel>();
+  const writeLine = (
+    at: LogLevel,
+    text: unknown,
+    more: LogFields,
+    ms: number,
+  ) => {
+    const time = new Date(ms).toISOString();
+    const line: Record<string, unknown> = { time, level: at, message: text };
+    for (const [name, value] of Object.entries(more)) {
       line[name] = printable(value, at);
     }
-    const result: unknown = write(jsonText(line));
+    const result: unknown = write(
+      settings.format === "text" ? plainText(line) : jsonText(line),
+    );
     // Its rejection would end the process.
     attempt(() => result, lineLost);
+  };
+  const logger = leveledLogger(settings, (at, message, fields) => {
+    const now = immediate(wallTime(), "wallTime()");
+    const { sampling } = settings;
+    if (sampling < Infinity) {
+      for (const { level, message: of, count } of sampler.next(now, sampling)) {
+        writeLine(level, "Log lines were left out", { of, count }, now);
+      }
+      if (!sampler.passes(at, message, sampling)) return;
+    }
+    writeLine(at, message, fields, now);
   });
+  SETTINGS.set(logger, settings);
+  return logger;
+}
+
+/** Settings of a logger that may change while it is in use. */
+export interface LogSettings {
+  /** Least severe level that is written. */
+  level: LogLevel;
+  /** Form of a line. */
+  format: "json" | "text";
+  /** Maximum number of lines with the same level and message in a second. */
+  sampling: number;
+}
+
+/** Settings of loggers, which loggers with further fields share. */
+const SETTINGS: WeakMap<Logger, LogSettings> = new WeakMap();
+
+/** Settings of a logger of {@linkcode jsonLogger}; undefined for others. */
+export function logSettingsOf(logger: Logger): LogSettings | undefined {
+  return SETTINGS.get(logger);
 }
 
 /** Descriptor of standard error. */
@@ -197,7 +235,30 @@ function jsonText(line: Readonly<Record<string, unknown>>): string {
   }
 }
 
-const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+/** A line as text, on one line: time, level, message, and fields as `name=value`. */
+function plainText(
+  { time, level, message, ...fields }: Readonly<Record<string, unknown>>,
+): string {
+  const head = `${time} ${String(level).toUpperCase()} ${valueText(message)}`;
+  const parts = Object.entries(fields).filter(([, value]) =>
+    value !== undefined
+  ).map(([name, value]) => {
+    const text = valueText(value);
+    const isPlain = typeof value !== "string" || /^[^\s"=]+$/.test(text);
+    return `${valueText(name)}=${isPlain ? text : JSON.stringify(value)}`;
+  });
+  return [head, ...parts].join(" ");
+}
+
+/** A value as text without line breaks. */
+function valueText(value: unknown): string {
+  if (typeof value !== "string") return jsonText(Object(value));
+  // A control character could forge a line.
+  return /\p{Cc}/u.test(value) ? JSON.stringify(value) : value;
+}
+
+/** Levels of log lines, from least to most severe. */
+export const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 /** Function that writes one log line; the fields include those of the logger. */
 export type WriteLine = (
@@ -209,23 +270,26 @@ export type WriteLine = (
 /**
  * Makes a logger from a function that writes one line.
  *
- * @param least Least severe level that is written.
+ * @param least Least severe level that is written, or where it stands at the time.
  * @param write Writes each line of that level or above.
  * @throws {RangeError} If the level does not exist.
  */
-export function leveledLogger(least: LogLevel, write: WriteLine): Logger {
-  const from = LEVELS.indexOf(least);
-  if (from < 0) {
+export function leveledLogger(
+  least: LogLevel | { readonly level: LogLevel },
+  write: WriteLine,
+): Logger {
+  const settings = typeof least === "object" ? least : { level: least };
+  if (!LEVELS.includes(settings.level)) {
     throw new RangeError(
       `Cannot make a logger: "level" must be one of ${
         LEVELS.join(", ")
-      }: received ${JSON.stringify(least)}`,
+      }: received ${JSON.stringify(settings.level)}`,
     );
   }
   const make = (context: LogFields): Logger => {
     const logAt =
       (level: LogLevel) => (message: string, fields?: LogFields) => {
-        if (LEVELS.indexOf(level) < from) return;
+        if (LEVELS.indexOf(level) < LEVELS.indexOf(settings.level)) return;
         write(level, message, { ...context, ...namedFields(fields) });
       };
     return {
@@ -298,5 +362,7 @@ export function unfailingLogger(logger: Logger): Logger {
     },
   };
   unfailing.add(wrapped);
+  const settings = SETTINGS.get(logger);
+  if (settings !== undefined) SETTINGS.set(wrapped, settings);
   return wrapped;
 }

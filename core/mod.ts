@@ -104,7 +104,7 @@ export type {
   OperatorConfig,
   OperatorOptions,
 } from "./operator/operator_options.ts";
-export type { ProbeOptions } from "./operator/probe_server.ts";
+export type { ProbeOptions } from "./operator/probe_options.ts";
 export { limitHeapGrowth } from "./operator/process_memory.ts";
 export type { OpenApiSchema } from "./patch/schema.ts";
 export {

@@ -25,6 +25,7 @@ export { checkConversion } from "./testing/conversion_check.ts";
 export type { ConversionReport } from "./testing/conversion_check.ts";
 export { kindFromCrd } from "./testing/kind_from_crd.ts";
 export type { PolicyRule } from "@coracle/operator/kinds";
+export { checkObject } from "./testing/object_check.ts";
 export * from "./testing/operator_check.ts";
 export { checkRules } from "./testing/rule_check.ts";
 export type { CheckedRule } from "./testing/rule_check.ts";

@@ -98,11 +98,11 @@ const KINDS = [
 ];
 
 /** Operator for releases. */
-export function helmReleases(
+export function operator(
   options: OperatorOptions = {},
   render: Render = helmTemplate(),
 ): Operator {
-  const operator = new Operator(options);
+  const made = new Operator(options);
   /** What was rendered last for each release, as Helm takes its time. */
   const rendered = new Map<
     string,
@@ -126,7 +126,7 @@ export function helmReleases(
       },
     }),
   );
-  operator.register(HelmRelease, {
+  made.register(HelmRelease, {
     reconcile(release, ctx) {
       const result = workflow.resultOf(ctx);
       const conditions = result.rollUp(release);
@@ -139,7 +139,7 @@ export function helmReleases(
       rendered.delete(uid);
     },
   }, { workflow, install: true });
-  return operator;
+  return made;
 }
 
-if (import.meta.main) await helmReleases().run();
+if (import.meta.main) await operator().run();

@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { helmReleases, helmTemplate, type Render } from "./helm_release.ts";
+import { helmTemplate, operator, type Render } from "./helm_release.ts";
 import { render } from "./helm_stand_in.ts";
 
 const HelmRelease = untyped({
@@ -50,8 +50,7 @@ test("A Helm release is installed, upgraded, mended, pruned and uninstalled", as
     clock,
     namespace: "default",
     server: { simulate: true },
-    operator: (options) =>
-      helmReleases(options, helmTemplate(CHARTS, STAND_IN)),
+    operator: (options) => operator(options, helmTemplate(CHARTS, STAND_IN)),
   });
   try {
     const { client } = cluster;
@@ -107,7 +106,7 @@ test("The Helm example stands its check", { timeout: 120_000 }, async () => {
   const inProcess: Render = async ({ chart, ...rest }) =>
     await fromYaml(render({ ...rest, chart: join(CHARTS, chart) }));
   const { findings } = await checkOperator({
-    operator: (options) => helmReleases(options, inProcess),
+    operator: (options) => operator(options, inProcess),
     workload: [
       { apply: release({}) },
       { apply: release({ withoutOrders: true }) },

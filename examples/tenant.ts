@@ -72,11 +72,11 @@ function ofTenant(object: UntypedObject, tenant: Tenant): UntypedObject {
 }
 
 /** Operator for tenants. */
-export function tenants(
+export function operator(
   options: OperatorOptions = {},
   folder: string = FOLDER,
 ): Operator {
-  const operator = new Operator(options);
+  const made = new Operator(options);
   const workflow = new Workflow<Tenant>().add(
     "objects",
     objectsDependent({
@@ -86,7 +86,7 @@ export function tenants(
         (await fromFiles(folder)).map((object) => ofTenant(object, tenant)),
     }),
   );
-  operator.register(Tenant, {
+  made.register(Tenant, {
     reconcile(tenant, ctx) {
       const conditions = workflow.resultOf(ctx).rollUp(tenant);
       const observedGeneration = tenant.metadata.generation;
@@ -98,7 +98,7 @@ export function tenants(
     // Changes of the folder are seen then.
     maxInterval: "10m",
   });
-  return operator;
+  return made;
 }
 
-if (import.meta.main) await tenants().run();
+if (import.meta.main) await operator().run();

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { tenants } from "./tenant.ts";
+import { operator } from "./tenant.ts";
 
 const Tenant = untyped({
   group: "sample.coracle.dev",
@@ -36,7 +36,7 @@ test("A tenant has what its folder has, follows it and is deleted", async () => 
   });
   const cluster = await TestCluster.start({
     clock: new VirtualClock(),
-    operator: (options) => tenants({ ...options, namespaces: "all" }, folder),
+    operator: (options) => operator({ ...options, namespaces: "all" }, folder),
   });
   try {
     const { client } = cluster;
@@ -72,7 +72,7 @@ test("A tenant has what its folder has, follows it and is deleted", async () => 
 
 test("The tenant example stands its check", { timeout: 120_000 }, async () => {
   const { findings } = await checkOperator({
-    operator: (options) => tenants({ ...options, namespaces: "all" }),
+    operator: (options) => operator({ ...options, namespaces: "all" }),
     workload: [
       { apply: tenant({ owners: ["ann"] }) },
       { apply: tenant({ owners: ["bob"], cpu: "2" }) },

@@ -115,6 +115,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(PROJECT, ".cache/node"),
   TEST_LIMIT_MS: String(TEST_LIMIT_MS),
   FC_SEED: SEED,
+  ...MATRIX ? { TEST_MATRIX: "1" } : {},
   FC_ROUNDS: process.env["FC_ROUNDS"] ?? (MATRIX || IS_PART ? "1" : "0.25"),
 };
 /** Flags by which Node runs several test files in one process. */
@@ -186,25 +187,22 @@ const ON_CLUSTER =
 const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),
   check("lint", ["deno", "lint"]),
-  // What users import, as Deno's compiler sees it. The tests add only code that
-  // the other compiler has checked.
+  // What users import and the code of README and guides, as in a user's project
+  // in Deno. The tests add only code that the other compiler has checked.
   check("types-deno", [
-    "deno",
-    "check",
-    "--quiet",
-    "--doc",
-    ...MATRIX ? ["."] : ["mod.ts", "core", "sources", "workflows", "dev"],
-  ]),
-  check("types-tsc", ["npm", "run", "-s", "check:tsc"]),
-  // The code of README and guides, as in a user's project.
-  check("guides", [
     "deno",
     "check",
     "--quiet",
     "--config=deno.docs.json",
     "--doc",
+    ...MATRIX ? ["."] : ["mod.ts", "core", "sources", "workflows", "dev"],
     "README.md",
     ...files("docs/**/*.md"),
+  ]),
+  // It reads what the last run has found of files that have not changed.
+  check("types-tsc", [
+    ...["npm", "run", "-s", "check:tsc", "--"],
+    ...["--incremental", "--tsBuildInfoFile", ".cache/types.tsbuildinfo"],
   ]),
   check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   check("build", ["npm", "run", "-s", "build"]),

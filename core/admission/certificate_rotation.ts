@@ -6,8 +6,8 @@ import {
 } from "./certificates.ts";
 
 /**
- * Certificates of a webhook listener, and the authorities that clients trust. All
- * replicas share them.
+ * Certificates of a server, and the authorities that clients trust. The replicas of
+ * a webhook listener share them.
  */
 export interface CertificateState {
   /** Certificate and key that the listener serves. */
@@ -152,7 +152,7 @@ function newAuthority(
 ): KeyPair {
   return createAuthority({
     // Distinct subjects: clients find the issuer of a certificate by its name.
-    commonName: `coracle-webhooks-${crypto.randomUUID()}`,
+    commonName: `coracle-${crypto.randomUUID()}`,
     now,
     validFor: times.authority,
     backdate: Math.min(HOUR_MS, times.authority),
@@ -166,7 +166,7 @@ function newServing(
   const left = expiryOf(authority.certificate) - now;
   return issueCertificate(authority, {
     // Names have at most 64 characters here; clients read the alternative ones.
-    commonName: (hosts[0] ?? "webhooks").slice(0, 64),
+    commonName: (hosts[0] ?? "coracle").slice(0, 64),
     usage: "server",
     hosts,
     now,

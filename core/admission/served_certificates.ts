@@ -197,14 +197,48 @@ function checkUsable(pair: unknown): asserts pair is KeyPair {
   checkPair({ certificate, key }, PLACES);
 }
 
+/** What {@linkcode ProcessCertificates} depend on. */
+export interface ProcessCertificatesDeps {
+  readonly clock: Clock;
+  /** Names under which the server is called. */
+  readonly hosts: readonly string[];
+  readonly times: RotationTimes;
+}
+
+/** Certificates of an authority that no other process knows; nothing is stored. */
+export class ProcessCertificates implements CertificateSource {
+  readonly #deps: ProcessCertificatesDeps;
+  #state: CertificateState | undefined;
+
+  constructor(deps: ProcessCertificatesDeps) {
+    this.#deps = deps;
+  }
+
+  read(): Promise<ServedCertificates> {
+    const { clock, hosts, times } = this.#deps;
+    const context = { now: clock.wallTime(), hosts, times, isRegistered: true };
+    const before = this.#state;
+    const state = this.#state = before === undefined
+      ? firstCertificates(context)
+      : nextCertificates(before, context) ?? before;
+    return Promise.resolve({
+      serving: state.serving,
+      bundle: trustBundle(state),
+    });
+  }
+}
+
 /** Files with a certificate, its key and the authorities, such as those of cert-manager. */
 export interface CertificateFiles {
   /** File with the certificate and its chain, in PEM. */
   readonly certFile: string;
   /** File with the private key, in PEM. */
   readonly keyFile: string;
-  /** File with the certificates of the authorities, in PEM. */
-  readonly caFile: string;
+  /**
+   * File with the certificates of the authorities, in PEM; undefined if others tell
+   * the clients whom to trust.
+   */
+  readonly caFile?: string | undefined;
 }
 
 /** Files of a mounted Secret of the type `kubernetes.io/tls` in a directory. */
@@ -216,6 +250,9 @@ export function filesIn(directory: string): CertificateFiles {
   };
 }
 
+/** Server whose certificates they are. */
+export type CertificateSubject = "webhook" | "metrics";
+
 /** Maximum size of a file, in bytes. */
 const MAX_FILE_BYTES = 1 << 20;
 
@@ -225,19 +262,31 @@ const MAX_FILE_BYTES = 1 << 20;
  */
 export class FileCertificates implements CertificateSource {
   readonly #files: CertificateFiles;
+  readonly #subject: CertificateSubject;
   readonly #read: LastGood<ServedCertificates>;
 
-  constructor(files: CertificateFiles, log: Logger) {
+  /** Creates a source that has read nothing yet. */
+  constructor(
+    files: CertificateFiles,
+    { log, subject }: {
+      readonly log: Logger;
+      /** Owner of the certificates, for the log and errors. */
+      readonly subject: CertificateSubject;
+    },
+  ) {
     this.#files = files;
-    this.#read = new LastGood("certificates", log);
+    this.#subject = subject;
+    this.#read = new LastGood(`${subject} certificates`, log);
   }
 
   async read(): Promise<ServedCertificates> {
     const { certFile, keyFile, caFile } = this.#files;
     return await this.#read.of(async () => {
-      const [certificate, key, bundle] = await Promise.all(
-        [certFile, keyFile, caFile].map(contentOf),
-      ) as [string, string, string];
+      const [certificate = "", key = "", bundle = ""] = await Promise.all(
+        [certFile, keyFile, caFile].map((file) =>
+          file === undefined ? "" : contentOf(file, this.#subject)
+        ),
+      );
       checkPair({ certificate, key }, {
         certificate: certFile,
         key: keyFile,
@@ -255,7 +304,7 @@ export class AuthorityFile {
 
   constructor(file: string, log: Logger) {
     this.#file = file;
-    this.#read = new LastGood("callers", log);
+    this.#read = new LastGood("webhook callers", log);
   }
 
   /**
@@ -265,7 +314,7 @@ export class AuthorityFile {
    */
   async read(): Promise<string> {
     return await this.#read.of(async () => {
-      const text = await contentOf(this.#file);
+      const text = await contentOf(this.#file, "webhook");
       checkCertificates(text, this.#file);
       return text;
     });
@@ -279,7 +328,7 @@ class LastGood<T> {
   #last: T | undefined;
   #isWarned = false;
 
-  constructor(subject: "certificates" | "callers", log: Logger) {
+  constructor(subject: string, log: Logger) {
     this.#subject = subject;
     this.#log = log;
   }
@@ -292,7 +341,7 @@ class LastGood<T> {
       if (this.#last === undefined) throw error;
       if (!this.#isWarned) {
         this.#log.warn(
-          `The files of the webhook ${this.#subject} cannot be used, so the previous certificates are`,
+          `The files of the ${this.#subject} cannot be used, so the previous certificates are`,
           { error },
         );
       }
@@ -302,7 +351,10 @@ class LastGood<T> {
   }
 }
 
-async function contentOf(path: string): Promise<string> {
+async function contentOf(
+  path: string,
+  subject: CertificateSubject,
+): Promise<string> {
   let fault = `more than ${MAX_FILE_BYTES} bytes`;
   try {
     const text = await readLimited(path, MAX_FILE_BYTES);
@@ -311,6 +363,6 @@ async function contentOf(path: string): Promise<string> {
     fault = fileFault(error);
   }
   throw new Error(
-    `Cannot read the webhook certificates: ${path} must be a readable file: received ${fault}`,
+    `Cannot read the ${subject} certificates: ${path} must be a readable file: received ${fault}`,
   );
 }

@@ -604,7 +604,7 @@ class ListenerEndpoint implements Endpoint {
         "directory" in certificates
           ? filesIn(certificates.directory)
           : certificates,
-        deps.log,
+        { log: deps.log, subject: "webhook" },
       );
   }
 

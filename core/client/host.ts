@@ -73,7 +73,7 @@ export interface OperatorHandle {
     readonly cache?:
       | {
         /** Snapshots of the caches; undefined if none are written. */
-        readonly snapshot?: object | undefined;
+        readonly snapshot?: { readonly path: string } | undefined;
       }
       | undefined;
     /** Lease of the leader election; by default in the namespace of the operator. */
@@ -138,6 +138,17 @@ export interface OperatorHandle {
         readonly host: string;
         /** Whether the server answers `coracle why`. */
         readonly debug: boolean;
+        /** Server of the metrics, if they are secure. */
+        readonly metrics: {
+          /** Whether they have a port of their own, with HTTPS. */
+          readonly secure: boolean;
+          /** Port to listen on. */
+          readonly port: number;
+          /** Address to listen on. */
+          readonly host: string;
+          /** Whose certificate is served: that of the process, or of files. */
+          readonly certificates: "self" | object;
+        };
       }
       | undefined;
   };

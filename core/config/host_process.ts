@@ -7,5 +7,5 @@ import type process from "node:process";
  */
 export const hostProcess: Pick<
   typeof process,
-  "env" | "cwd" | "on" | "off" | "listenerCount"
+  "env" | "cwd" | "on" | "off" | "listenerCount" | "platform"
 > = (globalThis as unknown as { readonly process: typeof process }).process;

@@ -369,12 +369,18 @@ export interface Context<P extends KubernetesObject> {
   /**
    * Deletes an object; succeeds if it does not exist.
    *
+   * With the `metadata` of an object that was read, only that state of it is deleted:
+   * if it has changed since, or another object has its name, the deletion fails with
+   * a conflict, and the next run decides again.
+   *
    * @param kind Kind of the object.
-   * @param key Key of the object, or its name in the namespace of the primary.
+   * @param key Metadata of the object, its key, or its name in the namespace of the
+   * primary.
    * @param options Options: `signal` aborts the request and defaults to that of
    * the run; `propagationPolicy` says what happens to the dependents of the
    * object and defaults to `"Background"`; with `uid`, only the object of this
-   * UID is deleted.
+   * UID is deleted; with `live`, the object is read from the API server first, and
+   * only the state that it has then is deleted.
    */
   delete(
     kind: Kind,
@@ -387,6 +393,7 @@ export interface Context<P extends KubernetesObject> {
         | "Orphan"
         | undefined;
       readonly uid?: string | undefined;
+      readonly live?: boolean | undefined;
     },
   ): Promise<void>;
   /**

@@ -72,7 +72,9 @@ import {
 import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
 import { Coordination } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
+import { LogConfiguration } from "./log_configuration.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
+import { MovedKinds } from "./moved_kinds.ts";
 import { OperatorAdmission } from "./operator_admission.ts";
 import {
   checkControllerNames,
@@ -93,8 +95,11 @@ import {
 } from "./operator_health.ts";
 import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
 import { openRecording } from "./operator_recording.ts";
-import { ProbeServer, serveProbes } from "./probe_server.ts";
-import { MovedKinds } from "./moved_kinds.ts";
+import {
+  ProbeServer,
+  serveProbes,
+  serveSecureMetrics,
+} from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
@@ -142,6 +147,7 @@ export class Operator {
   #failed = false;
   /** Callbacks that wait until the operator has stopped. */
   readonly #stopped: (() => void)[] = [];
+  readonly #log: LogConfiguration;
   /** Abort controller that is aborted when the operator stops. */
   #ending = new AbortController();
   /** Abort controller that ends the grace period of a stop in progress. */
@@ -169,13 +175,14 @@ export class Operator {
       log: this.#settings.logger,
       controllers: () => this.#controllers.values(),
     });
+    const { concurrency, logger, log, clock } = this.#settings;
+    this.#log = new LogConfiguration({ settings: log, logger, clock });
     this.#moved = new MovedKinds({
-      log: this.#settings.logger,
+      log: logger,
       controllers: () => this.#controllers.values(),
       isStarted: () => this.#state === "started",
       startAgain: (controller) => this.#startAgain(controller),
     });
-    const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
       ? undefined
       : new ConcurrencyCap(concurrency);
@@ -185,6 +192,7 @@ export class Operator {
     }));
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
+      clock,
       state: () => this.#state,
       health: (withTexts) =>
         withTexts ? this.health() : withoutTexts(this.health()),
@@ -217,6 +225,11 @@ export class Operator {
   /** Port of the probes; undefined while they are not served. */
   get probePort(): number | undefined {
     return this.#probes.port;
+  }
+
+  /** Port of the metrics; undefined while they are not served. */
+  get metricsPort(): number | undefined {
+    return this.#probes.metricsPort;
   }
 
   /**
@@ -542,6 +555,7 @@ export class Operator {
       if (count > 1) this.#hurry.abort();
       else void this.stop();
     });
+    const removeSignal = this.#log.onSignal();
     const removeLog = logUnawaited(this.#settings.logger);
     try {
       const stopped = new Promise<void>((resolve) =>
@@ -559,6 +573,7 @@ export class Operator {
       await Promise.race([started, host().ended ?? started]);
     } finally {
       removeListener();
+      removeSignal();
       removeLog();
       if (this.#isOnce) await this.stop();
       this.#isOnce = false;
@@ -640,6 +655,7 @@ export class Operator {
     checkControllerNames([...this.#controllers.keys()], config, admits);
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
+    await this.#log.start();
     const isServed = probes !== undefined && host().servesProbes;
     if (isServed) await serveProbes(this.#probes, probes, logger);
     const deps = await this.#connect();
@@ -648,7 +664,13 @@ export class Operator {
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
-    await this.#admission.open(this.#client as Client, signal);
+    const client = this.#client as Client;
+    if (isServed) {
+      const { clock } = this.#settings;
+      const deps = { client, clock, log: logger, signal };
+      await serveSecureMetrics(this.#probes, probes.metrics, deps);
+    }
+    await this.#admission.open(client, signal);
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
@@ -731,6 +753,7 @@ export class Operator {
       this.#deps = this.#coordination = this.#client = undefined;
       await this.#probes.stop();
     } finally {
+      this.#log.stop();
       this.#state = "stopped";
       this.#starting = this.#stopping = undefined;
       if (!this.#failed) logger.info("Operator stopped");

@@ -20,6 +20,7 @@ import {
   CONTROLLER_OPTIONS,
   type ControllerOptions,
 } from "../controller/controller_options.ts";
+import { LOG_OPTIONS } from "./log_configuration.ts";
 import {
   type ConfiguredOptions,
   OPERATOR_OPTIONS,
@@ -101,9 +102,31 @@ export async function loadOperatorConfig(
 /** Options of an operator, overridden by its configuration. */
 export function configuredOperator(options: OperatorOptions): OperatorOptions {
   const { config } = options ?? {};
-  if (config === undefined) return options;
+  if (config === undefined) {
+    const variables = logVariables();
+    return variables === undefined
+      ? options
+      : merge(options as ConfiguredOptions, variables);
+  }
   checkParts(config, CONFIG_PARTS, "an operator, config");
   return merge(options as ConfiguredOptions, config.operator);
+}
+
+/** Options of the log in the environment of the process; undefined without any. */
+function logVariables(): ConfiguredOptions | undefined {
+  const given: Record<string, string> = {};
+  for (const path of Object.keys(LOG_OPTIONS)) {
+    const name = OPERATOR_PREFIX + variableName(`log.${path}`);
+    try {
+      // By its name: on Deno a program may read some variables and no others.
+      const value = hostProcess.env[name];
+      if (value !== undefined && value !== "") given[name] = value;
+    } catch {
+      return undefined; // It may not read them.
+    }
+  }
+  if (Object.keys(given).length === 0) return undefined;
+  return readVariables(given, OPERATOR_PREFIX, OPERATOR).options;
 }
 
 /**
@@ -372,7 +395,7 @@ function merge(
   for (const [name, value] of Object.entries(second)) {
     const before = result[name];
     result[name] = isJsonObject(before) && isJsonObject(value)
-      ? { ...before, ...value }
+      ? merge(before, value)
       : value;
   }
   return result;
@@ -383,11 +406,11 @@ function set(
   path: string,
   value: unknown,
 ): void {
-  const [name = "", nested] = path.split(".");
-  if (nested === undefined) options[name] = value;
+  const [name = "", ...nested] = path.split(".");
+  if (nested.length === 0) options[name] = value;
   else {
-    const inner = (options[name] ??= {}) as Record<string, unknown>;
-    inner[nested] = value;
+    const inner = options[name] ??= {};
+    set(inner as Record<string, unknown>, nested.join("."), value);
   }
 }
 

@@ -37,7 +37,12 @@ import {
   type RecordOptions,
   type RecordSettings,
 } from "../controller/record/record_options.ts";
-import { jsonLogger, type Logger, unfailingLogger } from "../logger.ts";
+import {
+  jsonLogger,
+  type Logger,
+  type LogLevel,
+  unfailingLogger,
+} from "../logger.ts";
 import { type Metrics, unfailingMetrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import {
@@ -47,12 +52,13 @@ import {
   type LeaderElectionSettings,
   SHARDING_OPTIONS,
 } from "./leader_election.ts";
+import { LOG_OPTIONS, type LogOptionSettings } from "./log_configuration.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
   PROBE_OPTIONS,
   type ProbeOptions,
   type ProbeSettings,
-} from "./probe_server.ts";
+} from "./probe_options.ts";
 
 /**
  * Policy for a controller that cannot start: its kind is not served, a right is
@@ -143,6 +149,29 @@ export interface OperatorOptions {
   readonly metrics?: Metrics | undefined;
   /** Logger. Defaults to JSON lines on standard error. */
   readonly logger?: Logger | undefined;
+  /**
+   * What a logger of `jsonLogger` writes; others have settings of their own. Each
+   * option can be set by the environment, with or without `loadOperatorConfig`:
+   * `CORACLE_OPERATOR_LOG_LEVEL=debug`. Where there are signals, SIGUSR2 switches to
+   * the level `debug` while `operator.run()` runs, and the next one back.
+   */
+  readonly log?: {
+    /** Least severe level that is written. Defaults to that of the logger. */
+    readonly level?: LogLevel | undefined;
+    /** Form of a line: JSON, or text. Defaults to that of the logger, JSON. */
+    readonly format?: "json" | "text" | undefined;
+    /**
+     * Maximum number of lines with the same level and message in a second; what is
+     * left out is counted. Defaults to no limit.
+     */
+    readonly sampling?: number | false | undefined;
+    /**
+     * Directory whose files `level`, `format` and `sampling` override these options,
+     * such as a mounted ConfigMap. It is read every 5 seconds; files may be missing.
+     * Defaults to no directory.
+     */
+    readonly directory?: string | undefined;
+  } | undefined;
   /**
    * Tracer for runs, their phases and their requests: the `Tracer` of
    * `@opentelemetry/api`, which this library does not import. Defaults to no
@@ -249,6 +278,7 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
   concurrency: { type: "positive", default: Infinity },
   metrics: "metrics?",
   logger: "logger?",
+  log: { type: "object", default: {}, options: LOG_OPTIONS },
   tracer: { type: "object?", check: checkTracer },
   probes: { type: "object?", options: PROBE_OPTIONS },
   webhooks: {
@@ -282,6 +312,7 @@ export interface OperatorSettings extends
     | "record"
     | "metrics"
     | "logger"
+    | "log"
   > {
   readonly leaderElection: LeaderElectionSettings | undefined;
   readonly sharding: LeaderElectionSettings | undefined;
@@ -290,6 +321,7 @@ export interface OperatorSettings extends
   readonly record: RecordSettings | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly log: LogOptionSettings;
 }
 
 /**

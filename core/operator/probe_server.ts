@@ -2,49 +2,16 @@ import { immediate } from "../callback.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { closeServer, listenOn, nodeHttp, serverLimits } from "../node_http.ts";
-import type { OptionTable, Settings } from "../api/options.ts";
 import { host } from "../client/host.ts";
+import { type Clock, loadModule } from "../clock.ts";
 import type { Logger } from "../logger.ts";
-
-/** Options of the server for probes and metrics. */
-export interface ProbeOptions {
-  /** Port to listen on; 0 for any free port. */
-  readonly port: number;
-  /**
-   * Address to listen on.
-   *
-   * @default {"0.0.0.0"}
-   */
-  readonly host?: string | undefined;
-  /**
-   * Whether `/debug/why?object=NAMESPACE/NAME` returns the last runs of an
-   * object, for `coracle why`, and `/debug/state` the controllers and the objects
-   * that ran last, for `coracle ui`. The responses contain error messages of
-   * reconcilers and conditions of objects; that of `/readyz` then contains error
-   * messages of watches, sources and the Lease, beside counts and names.
-   *
-   * @default {false}
-   */
-  readonly debug?: boolean | undefined;
-  /**
-   * Liveness check of the program: when it returns false, `/healthz` answers 503
-   * and the kubelet restarts the container. Broken connections are not a reason
-   * to return false, since they recover by themselves. Defaults to true.
-   */
-  readonly live?: (() => boolean) | undefined;
-}
-
-export const PROBE_OPTIONS: OptionTable<ProbeOptions, "live"> = {
-  port: "port",
-  host: { type: "name", default: "0.0.0.0" },
-  debug: { type: "boolean", default: false },
-  live: "function?",
-};
-
-/** Options of the probes with defaults. */
-export type ProbeSettings = Settings<ProbeOptions, "live">;
+import type { MetricsServerSettings, ProbeSettings } from "./probe_options.ts";
+import type { RequestAccessDeps } from "./request_access.ts";
+import type { SecureServer } from "./secure_server.ts";
 
 export interface ProbeContent {
+  /** Clock that measures profiles. */
+  readonly clock: Clock;
   /** State of the operator, for `/healthz`. */
   state(): string;
   /**
@@ -72,18 +39,30 @@ export interface ProbeContent {
 const LOCAL_HOST =
   /^(?:\[[\da-f:.]+\]|\d+(?:\.\d+){3}|[^.:]+|.+\.svc|.+\.(?:local|internal|localhost))(?::\d+)?$/i;
 
+/** Pattern of addresses on the loopback interface, also of IPv4 in IPv6. */
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
+
+/** Pattern of the paths of profiles. */
+const PROFILE_PATH = /^\/debug\/profile\/(\w+)(?:\?|$)/;
+
 /** Base URL to parse paths with; the host does not matter. */
 const BASE = "http://localhost";
 
 /** Time limit for receiving a request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 5_000;
+/** Time of a profile by default, and at most, in seconds. */
+const PROFILE_SECONDS = 10;
+const MAX_PROFILE_SECONDS = 60;
 
-/** HTTP server for `/healthz`, `/readyz` and `/metrics`. */
+/** HTTP server for `/healthz`, `/readyz` and `/metrics`, and HTTPS for the last. */
 export class ProbeServer {
   readonly #content: ProbeContent;
   #debug = false;
+  #isSecure = false;
+  #isProfiling = false;
   #live: () => boolean = () => true;
   #server: Server | undefined;
+  #secure: SecureServer | undefined;
 
   /** Creates a server that does not listen yet. */
   constructor(content: ProbeContent) {
@@ -95,39 +74,155 @@ export class ProbeServer {
     return (this.#server?.address() as AddressInfo | null | undefined)?.port;
   }
 
+  /** Port of the metrics; that of the probes unless they are secure. */
+  get metricsPort(): number | undefined {
+    return this.#isSecure ? this.#secure?.port : this.port;
+  }
+
   /**
    * Starts to listen.
    *
    * @throws {Error} If the port is in use.
    */
   async start(options: ProbeSettings): Promise<void> {
-    const { port, host, debug, live } = options;
+    const { port, host, debug, live, metrics } = options;
     this.#debug = debug;
+    this.#isSecure = metrics.secure;
     if (live !== undefined) this.#live = live;
     // Probes are small and quick: a slow client only occupies a socket. A limit of
     // connections would let a crowd of them have the kubelet's probes fail.
     const limits = serverLimits(REQUEST_TIMEOUT_MS);
-    const server = nodeHttp().createServer(limits, (request, response) => {
-      try {
-        respond(response, this.#answer(request));
-      } catch (error) {
-        // An error that is thrown here would end the process.
-        this.#content.failed(error);
-        respond(response, inText(500, "Internal error"));
-      }
-    });
+    const server = nodeHttp().createServer(
+      limits,
+      (request, response) => this.#serve(request, response, false),
+    );
     await listenOn(server, { port, host }, `serve probes on ${host}:${port}`);
     this.#server = server;
+  }
+
+  /**
+   * Starts to listen for those who are let in, if the settings say so.
+   *
+   * @throws {Error} If the port is in use, or the certificate cannot be read.
+   */
+  async startSecure(
+    settings: MetricsServerSettings,
+    deps: RequestAccessDeps,
+  ): Promise<void> {
+    if (!settings.secure) return;
+    const { SecureServer } = await loadModule(import("./secure_server.ts"));
+    const server = new SecureServer({
+      ...deps,
+      settings,
+      handle: (request, response) => this.#serve(request, response, true),
+    });
+    await server.start();
+    this.#secure = server;
   }
 
   /** Stops listening and closes all connections. */
   async stop(): Promise<void> {
     const server = this.#server;
-    this.#server = undefined;
+    const secure = this.#secure;
+    this.#server = this.#secure = undefined;
+    await secure?.stop();
     if (server !== undefined) await closeServer(server);
   }
 
-  #answer({ headers, method, url = "/" }: IncomingMessage): Answer {
+  #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    isKnown: boolean,
+  ): void {
+    // An error that is thrown here would end the process.
+    const failed = (error: unknown) => {
+      this.#content.failed(error);
+      respond(response, inText(500, "Internal error"));
+    };
+    try {
+      const url = request.url ?? "/";
+      const subject = this.#debug && request.method === "GET" &&
+        PROFILE_PATH.exec(url)?.[1];
+      if (!subject) return respond(response, this.#answer(request, isKnown));
+      this.#profile(subject, { request, response, isKnown }).then(
+        (answer) => respond(response, answer),
+        failed,
+      );
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** Records a profile for someone on the same machine, or who is known. */
+  async #profile(
+    subject: string,
+    { request, response, isKnown }: {
+      readonly request: IncomingMessage;
+      readonly response: ServerResponse;
+      readonly isKnown: boolean;
+    },
+  ): Promise<Answer> {
+    const { headers, socket, url = "/" } = request;
+    const isNear = LOOPBACK.test(socket.remoteAddress ?? "") &&
+      LOCAL_HOST.test(headers.host ?? "");
+    if (!isKnown && !isNear) {
+      return inText(
+        403,
+        "Cannot serve this path: profiles are for the loopback interface and for secure metrics only",
+      );
+    }
+    const { PROFILE_SUBJECTS, ProfileError, recordProfile } = await loadModule(
+      import("./profile.ts"),
+    );
+    const known = PROFILE_SUBJECTS.find((one) => one === subject);
+    if (known === undefined) {
+      return inText(
+        404,
+        `Cannot serve this path: it must be one of ${
+          PROFILE_SUBJECTS.map((one) => `/debug/profile/${one}`).join(", ")
+        }`,
+      );
+    }
+    const seconds = Number(
+      URL.parse(url, BASE)?.searchParams.get("seconds") ?? PROFILE_SECONDS,
+    );
+    if (!(seconds > 0 && seconds <= MAX_PROFILE_SECONDS)) {
+      return inText(
+        400,
+        `Cannot record a profile: "seconds" must be above 0, and at most ${MAX_PROFILE_SECONDS}`,
+      );
+    }
+    if (this.#isProfiling) {
+      return inText(409, "Cannot record a profile: another is in progress");
+    }
+    this.#isProfiling = true;
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    try {
+      const profile = await recordProfile(known, seconds * 1_000, {
+        clock: this.#content.clock,
+        signal: gone.signal,
+      });
+      const type = "application/json";
+      return { status: 200, type, body: JSON.stringify(profile) };
+    } catch (error) {
+      if (error instanceof ProfileError) return inText(501, error.message);
+      if (gone.signal.aborted) return inText(499, "The client is gone");
+      throw error;
+    } finally {
+      this.#isProfiling = false;
+    }
+  }
+
+  /**
+   * Answers a request.
+   *
+   * @param isKnown Whether the API server knows who sent it, and lets them in.
+   */
+  #answer(
+    { headers, method, url = "/" }: IncomingMessage,
+    isKnown: boolean,
+  ): Answer {
     if (!URL.canParse(url, BASE)) {
       return inText(400, "Cannot serve this target: it must be a path");
     }
@@ -135,7 +230,7 @@ export class ProbeServer {
       return inText(405, "Cannot serve this method: it must be GET");
     }
     const { pathname, searchParams } = new URL(url, BASE);
-    const isLocal = LOCAL_HOST.test(headers.host ?? "");
+    const isLocal = isKnown || LOCAL_HOST.test(headers.host ?? "");
     switch (pathname) {
       case "/healthz":
       case "/livez":
@@ -147,6 +242,12 @@ export class ProbeServer {
         return inJson(health.ready, health);
       }
       case "/metrics": {
+        if (this.#isSecure && !isKnown) {
+          return inText(
+            404,
+            "Cannot serve this path: metrics have a port of their own, with HTTPS",
+          );
+        }
         const type = "text/plain; version=0.0.4; charset=utf-8";
         return { status: 200, type, body: this.#content.metrics() };
       }
@@ -164,8 +265,11 @@ export class ProbeServer {
     if (this.#debug && pathname === "/debug/state") {
       return inJson(true, this.#content.inspect());
     }
-    const known = ["/healthz", "/livez", "/readyz", "/metrics"];
-    if (this.#debug) known.push("/debug/why", "/debug/state");
+    const known = ["/healthz", "/livez", "/readyz"];
+    if (isKnown || !this.#isSecure) known.push("/metrics");
+    if (this.#debug) {
+      known.push("/debug/why", "/debug/state", "/debug/profile/cpu");
+    }
     const paths = known.join(", ");
     return inText(404, `Cannot serve this path: it must be one of ${paths}`);
   }
@@ -192,6 +296,7 @@ function respond(
   response: ServerResponse,
   { status, type, body }: Answer,
 ): void {
+  if (response.destroyed) return;
   response.writeHead(status, {
     "content-type": type,
     "cache-control": "no-store",
@@ -213,16 +318,54 @@ export async function serveProbes(
   settings: ProbeSettings,
   log: Logger,
 ): Promise<void> {
+  const isOther = await onFreePort(
+    settings.port,
+    (port) => server.start({ ...settings, port }),
+  );
+  if (!isOther) return;
+  log.warn("The port of the probes is in use: they are served on another", {
+    inUse: settings.port,
+    url: `http://127.0.0.1:${server.port}`,
+  });
+}
+
+/**
+ * Serves the metrics by HTTPS, if the settings say so; in development on another
+ * port if theirs is in use.
+ *
+ * @throws {Error} If they cannot be served.
+ */
+export async function serveSecureMetrics(
+  server: ProbeServer,
+  settings: MetricsServerSettings,
+  deps: RequestAccessDeps,
+): Promise<void> {
+  const isOther = await onFreePort(
+    settings.port,
+    (port) => server.startSecure({ ...settings, port }, deps),
+  );
+  if (!isOther) return;
+  deps.log.warn(
+    "The port of the metrics is in use: they are served on another",
+    {
+      inUse: settings.port,
+      url: `https://127.0.0.1:${server.metricsPort}`,
+    },
+  );
+}
+
+/** Starts on a port; on another in development, where another program may have it. */
+async function onFreePort(
+  port: number,
+  start: (port: number) => Promise<void>,
+): Promise<boolean> {
   try {
-    await server.start(settings);
+    await start(port);
+    return false;
   } catch (error) {
-    // In development another program may have the port.
     const { code } = Object((error as Error).cause);
     if (host().operators === undefined || code !== "EADDRINUSE") throw error;
-    await server.start({ ...settings, port: 0 });
-    log.warn("The port of the probes is in use: they are served on another", {
-      inUse: settings.port,
-      url: `http://127.0.0.1:${server.port}`,
-    });
+    await start(0);
+    return true;
   }
 }

@@ -22,6 +22,7 @@ import {
   sayPolicies,
   sayRules,
 } from "./policies.ts";
+import { writeReference } from "./reference/reference_files.ts";
 import { incompatibleChanges } from "./schema_changes.ts";
 import { textOf } from "./serving.ts";
 
@@ -38,12 +39,14 @@ export const crdCommand: Command = {
     "if one of them loses or breaks an object.\n" +
     "With --compare or --context, prints in their place each change that breaks\n" +
     "objects or clients of the earlier definitions, and ends with 1 if there is\n" +
-    "one. The files may then be YAML too.",
+    "one. With --reference, writes a page about the kinds, and a JSON Schema of each\n" +
+    "version for editors. The files may then be YAML too.",
   flags: {
     ...EXPORT_FLAG,
     ...EXPLAIN_FLAG,
     "service NAMESPACE/NAME":
       "Service of the operator that converts between versions",
+    "reference FOLDER": "folder for reference.md and GROUP/KIND_VERSION.json",
     "compare FILE": "YAML of earlier definitions to compare with",
     ...CLUSTER_FLAGS,
   },
@@ -53,9 +56,10 @@ export const crdCommand: Command = {
     const policies: ExportedPolicy[] = [];
     const rules: AdmissionRule[] = [];
     const manifests = new Map<string, CrdManifest>();
+    const reference = textOf(flags, "reference");
     const compares = COMPARISONS.some((flag) => flags[flag] !== undefined);
     for (const file of new Set(operands)) {
-      if (compares && YAML.test(file)) {
+      if ((compares || reference !== undefined) && YAML.test(file)) {
         for (const definition of await definitionsOf([file])) {
           manifests.set(definition.metadata.name, definition);
         }
@@ -74,6 +78,11 @@ export const crdCommand: Command = {
     }
     if (compares) {
       return await compare([...manifests.values()], flags, terminal);
+    }
+    if (reference !== undefined) {
+      const written = await writeReference(reference, [...manifests.values()]);
+      for (const path of written) terminal.say(`Wrote ${reference}/${path}.\n`);
+      return 0;
     }
     const definitions = convertedBy(
       [...manifests.values()],

@@ -14,6 +14,7 @@ import {
   type RbacManifest,
 } from "../testing/rbac.ts";
 import { neededVerbs } from "../testing/request_record.ts";
+import { RUNTIME } from "./runtime.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import {
   managedKinds,
@@ -63,6 +64,7 @@ export async function grantRights(
       (await describeOperators(operators)).map((one) => resolved(client, one)),
     ),
     definitions: [],
+    runtime: RUNTIME,
     policies: [],
     managed: await managedKinds(manages),
     recorded: recordedRequests(recorded),

@@ -7,13 +7,19 @@ import {
 } from "./optional_manifests.ts";
 import {
   isShared,
+  logName,
+  metricsPorts,
   operatorDeployment,
+  operatorLabels,
   POD_SETTINGS,
   type PodSettings,
-  probePorts,
   sourcePorts,
   webhookPorts,
 } from "./operator_deployment.ts";
+import {
+  grafanaDashboard,
+  prometheusRule,
+} from "./monitoring/monitoring_manifests.ts";
 import {
   type OperatorManifestInput,
   operatorManifests,
@@ -29,6 +35,9 @@ const NAMESPACE = "coracle-release-namespace";
 const ACCOUNT = "coracle-release-account";
 const IMAGE = "coracle-release-image";
 const POLICY = "coracle-release-policy";
+/** The name and the namespace within other texts. */
+const NAME_TEXT = "coracle-release-text";
+const NAMESPACE_TEXT = "coracle-release-place";
 /** The namespace, also at the end of a longer name. */
 const NAMESPACES = new RegExp(`([-a-z0-9.]*\\.)?${NAMESPACE}`, "g");
 const namespaceExpression = (_: string, before = "") =>
@@ -37,6 +46,9 @@ const namespaceExpression = (_: string, before = "") =>
     : `"${before}{{ .Release.Namespace }}"`;
 const scalar = (value: string) => `coracle-scalar-${value}`;
 const block = (value: string) => `coracle-block-${value}`;
+const text = (value: string) => `coracle-text-${value}`;
+/** The items of a value, after other items of a list. */
+const items = (value: string) => [`coracle-items-${value}`];
 /** Placeholder key, which a template replaces with all fields of a value. */
 const MERGED = "coracle-merged";
 
@@ -48,7 +60,6 @@ const POD_VALUES: readonly string[] = [
   "affinity",
   "topologySpreadConstraints",
   "priorityClassName",
-  "volumes",
 ];
 
 /** Files of a Helm chart that deploys operators into the release's namespace. */
@@ -67,15 +78,21 @@ export function helmChart(
       subjects: role.subjects.map((one) => ({ ...one, name: ACCOUNT })),
     },
   }));
-  const ports = probePorts(operators);
+  const ports = metricsPorts(operators);
   const target = {
     ...place,
     ports,
     maxUnavailable: scalar("podDisruptionBudget.maxUnavailable"),
     interval: scalar("serviceMonitor.interval"),
+    tlsConfig: block("serviceMonitor.tlsConfig"),
     monitorLabels: { [MERGED]: "serviceMonitor.labels" },
     egress: block("networkPolicy.egress"),
     metricsFrom: block("networkPolicy.metricsFrom"),
+  };
+  const texts = {
+    ...place,
+    nameText: NAME_TEXT,
+    namespaceText: NAMESPACE_TEXT,
   };
   const raw = (text: string) => text.replaceAll("CHART", name);
   const render = (condition: string, ...objects: readonly unknown[]) =>
@@ -98,6 +115,7 @@ export function helmChart(
     ),
     "rbac.yaml": render(".Values.rbac.create", ...bound, ...userRoles) +
       raw(EXTRA_RULES),
+    "log.yaml": render(".Values.log", logSettings()),
     "deployment.yaml": onlyOne(input) +
       template(toYaml(deploymentOf(input)), name),
     "poddisruptionbudget.yaml": render(
@@ -116,6 +134,20 @@ export function helmChart(
         ".Values.serviceMonitor.enabled",
         metricsService(target),
         serviceMonitor(target),
+      ),
+      "prometheusrule.yaml": render(
+        ".Values.prometheusRule.enabled",
+        prometheusRule({
+          ...texts,
+          moreLabels: { [MERGED]: "prometheusRule.labels" },
+        }),
+      ),
+      "dashboard.yaml": render(
+        ".Values.grafanaDashboard.enabled",
+        grafanaDashboard({
+          ...texts,
+          moreLabels: { [MERGED]: "grafanaDashboard.labels" },
+        }),
       ),
     },
   };
@@ -192,6 +224,13 @@ function template(yaml: string, chart: string): string {
         `${indent}{{- end }}`,
     )
     .replaceAll(
+      /^( *)- coracle-items-(\S+)$/gm,
+      (_, indent: string, value: string) =>
+        `${indent}{{- with .Values.${value} }}\n` +
+        `${indent}{{- toYaml . | nindent ${indent.length} }}\n` +
+        `${indent}{{- end }}`,
+    )
+    .replaceAll(
       /^( *)coracle-merged: (\S+)$/gm,
       (_, indent: string, value: string) =>
         `${indent}{{- with .Values.${value} }}\n` +
@@ -199,6 +238,9 @@ function template(yaml: string, chart: string): string {
         `${indent}{{- end }}`,
     )
     .replaceAll(/coracle-scalar-(\S+)/g, "{{ .Values.$1 }}")
+    .replaceAll(/coracle-text-(\S+)/g, "{{ .Values.$1 | quote }}")
+    .replaceAll(NAME_TEXT, `{{ ${include("fullname")} }}`)
+    .replaceAll(NAMESPACE_TEXT, "{{ .Release.Namespace }}")
     .replaceAll(NAMESPACES, namespaceExpression)
     .replaceAll(
       new RegExp(`${NAME}((?:-[a-z]+)*)`, "g"),
@@ -225,16 +267,33 @@ function deploymentOf({ operators }: OperatorManifestInput): unknown {
     operators,
     replicas: scalar("replicas"),
     account: ACCOUNT,
-    settings: blocks(
-      Object.keys(POD_SETTINGS),
-    ) as unknown as PodSettings,
+    settings: {
+      ...blocks(Object.keys(POD_SETTINGS)),
+      env: items("env"),
+    } as unknown as PodSettings,
     metadata: { annotations: block("podAnnotations") },
     pod: blocks(POD_VALUES),
-    container: {
-      imagePullPolicy: scalar("image.pullPolicy"),
-      volumeMounts: block("volumeMounts"),
-    },
+    volumes: items("volumes"),
+    volumeMounts: items("volumeMounts"),
+    container: { imagePullPolicy: scalar("image.pullPolicy") },
   });
+}
+
+/** ConfigMap of the log, whose changes running pods take over. */
+function logSettings(): unknown {
+  const data = Object.fromEntries(
+    ["level", "format", "sampling"].map((name) => [name, text(`log.${name}`)]),
+  );
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: logName(NAME),
+      namespace: NAMESPACE,
+      labels: operatorLabels(NAME),
+    },
+    data,
+  };
 }
 
 /** Template that refuses several replicas without a division of the work. */
@@ -252,14 +311,14 @@ function definitionTemplate(
   toYaml: ToYaml,
 ): string {
   const { apiVersion, kind, spec } = definition;
-  const text = (value: unknown) =>
+  const escaped = (value: unknown) =>
     toYaml(value).replaceAll("{{", '{{ "{{" }}')
       .replaceAll(NAMESPACES, namespaceExpression);
   const annotations = {
     ...metadata.annotations,
     "helm.sh/resource-policy": POLICY,
   };
-  const manifest = text({
+  const manifest = escaped({
     apiVersion,
     kind,
     metadata: { ...metadata, annotations },

@@ -1,7 +1,14 @@
-import { POD_SETTINGS, probePorts, replicasOf } from "./operator_deployment.ts";
+import {
+  type MetricsPort,
+  metricsPorts,
+  POD_SETTINGS,
+  podEnvironment,
+  replicasOf,
+} from "./operator_deployment.ts";
 import type { OperatorManifestInput } from "./operator_manifests.ts";
 import type { ToYaml } from "./manifest_output.ts";
-import { EGRESS, SCRAPERS } from "./optional_manifests.ts";
+import { DASHBOARD_LABELS } from "./monitoring/monitoring_manifests.ts";
+import { EGRESS, MONITOR_TLS, SCRAPERS } from "./optional_manifests.ts";
 
 /** Splits an image at its tag and its digest. */
 export function imageParts(
@@ -19,6 +26,8 @@ const ANY_OBJECT = { type: "object" };
 const ANY_LIST = { type: "array" };
 const TEXT = { type: "string" };
 const SWITCH = { type: "boolean" };
+/** Larger numbers have an exponent in templates. */
+const SAMPLING = { type: "integer", minimum: 1, maximum: 100_000 };
 
 /** JSON Schema of an object with exactly these fields. */
 function fields(properties: Readonly<Record<string, object>>): object {
@@ -28,7 +37,7 @@ function fields(properties: Readonly<Record<string, object>>): object {
 function valuesOf(
   input: OperatorManifestInput,
 ): Readonly<Record<string, Value>> {
-  const { podSecurityContext, env, resources, securityContext } = POD_SETTINGS;
+  const { podSecurityContext, resources, securityContext } = POD_SETTINGS;
   return {
     image: [
       "Without a tag and a digest, the tag is the chart's appVersion.",
@@ -55,7 +64,7 @@ function valuesOf(
     resources: ["", resources, ANY_OBJECT],
     env: [
       "Environment of the container; these limit the memory of the runtime.",
-      [...env, ...input.env ?? []],
+      [...podEnvironment(input.runtime), ...input.env ?? []],
       ANY_LIST,
     ],
     podSecurityContext: ["", podSecurityContext, ANY_OBJECT],
@@ -83,13 +92,16 @@ function valuesOf(
       { install: true, keep: true },
       fields({ install: SWITCH, keep: SWITCH }),
     ],
-    ...probePorts(input.operators).length > 0 && {
-      serviceMonitor: [
-        "Service and ServiceMonitor, for the Prometheus operator; labels are those that it selects.",
-        { enabled: false, interval: "30s", labels: {} },
-        fields({ enabled: SWITCH, interval: TEXT, labels: ANY_OBJECT }),
-      ],
-    },
+    ...monitorValues(metricsPorts(input.operators)),
+    log: [
+      "Least severe level (debug, info, warn, error), form (json, text), and most lines with the same message in a second, or false. Running pods take over a change within a minute or two.",
+      { level: "info", format: "json", sampling: false },
+      fields({
+        level: { enum: ["debug", "info", "warn", "error"] },
+        format: { enum: ["json", "text"] },
+        sampling: { anyOf: [{ const: false }, SAMPLING] },
+      }),
+    ],
     podDisruptionBudget: [
       "",
       { enabled: false, maxUnavailable: 1 },
@@ -102,6 +114,44 @@ function valuesOf(
       "metricsFrom are those who may read the metrics; egress allows name resolution and the API server; add what your code calls.",
       { enabled: false, metricsFrom: SCRAPERS, egress: EGRESS },
       fields({ enabled: SWITCH, metricsFrom: ANY_LIST, egress: ANY_LIST }),
+    ],
+  };
+}
+
+/** Values of the ServiceMonitor; none without ports. */
+function monitorValues(
+  ports: readonly MetricsPort[],
+): Readonly<Record<string, Value>> {
+  if (ports.length === 0) return {};
+  const isSecure = ports.some((one) => one.isSecure);
+  const secure = isSecure
+    ? " tlsConfig verifies the certificate of the metrics. The account of Prometheus needs the ClusterRole NAME-metrics-reader."
+    : "";
+  return {
+    serviceMonitor: [
+      `Service and ServiceMonitor, for the Prometheus operator; labels are those that it selects.${secure}`,
+      {
+        enabled: false,
+        interval: "30s",
+        labels: {},
+        ...isSecure && { tlsConfig: MONITOR_TLS },
+      },
+      fields({
+        enabled: SWITCH,
+        interval: TEXT,
+        labels: ANY_OBJECT,
+        ...isSecure && { tlsConfig: ANY_OBJECT },
+      }),
+    ],
+    prometheusRule: [
+      "Alerts, for the Prometheus operator. They read the metrics that the ServiceMonitor has scraped.",
+      { enabled: false, labels: {} },
+      fields({ enabled: SWITCH, labels: ANY_OBJECT }),
+    ],
+    grafanaDashboard: [
+      "ConfigMap with a dashboard; labels are those by which the sidecar of Grafana finds it.",
+      { enabled: false, labels: DASHBOARD_LABELS },
+      fields({ enabled: SWITCH, labels: ANY_OBJECT }),
     ],
   };
 }

@@ -1,11 +1,15 @@
 import { imageParts } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
 import {
-  probePorts,
+  metricsPorts,
   replicasOf,
   sourcePorts,
   webhookPorts,
 } from "./operator_deployment.ts";
+import {
+  grafanaDashboard,
+  prometheusRule,
+} from "./monitoring/monitoring_manifests.ts";
 import {
   type OperatorManifestInput,
   operatorManifests,
@@ -25,7 +29,7 @@ export function kustomization(
 ): readonly ManifestFile[] {
   const { name, namespace, image, operators } = input;
   const found = operatorManifests(input);
-  const place = { name, namespace, ports: probePorts(operators) };
+  const place = { name, namespace, ports: metricsPorts(operators) };
   const called = [...webhookPorts(operators), ...sourcePorts(operators)];
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
@@ -41,6 +45,8 @@ export function kustomization(
   const components: Readonly<Record<string, readonly unknown[]>> = {
     ...place.ports.length > 0 && {
       "service-monitor": [metricsService(place), serviceMonitor(place)],
+      "prometheus-rule": [prometheusRule(place)],
+      "grafana-dashboard": [grafanaDashboard(place)],
     },
     ...found.webhooks.length === 0 && {
       "disruption-budget": [disruptionBudget(place)],

@@ -8,7 +8,13 @@ import {
   suggestion,
   UsageError,
 } from "./command.ts";
-import { isLoopback, type Variable } from "./operator_deployment.ts";
+import { denoPermissions } from "./deno_permissions.ts";
+import {
+  type ImageRuntime,
+  isLoopback,
+  type Variable,
+} from "./operator_deployment.ts";
+import { RUNTIME } from "./runtime.ts";
 import { sayConversions } from "./conversions.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
 import {
@@ -64,6 +70,8 @@ export const manifestsCommand: Command = {
     ...EXPORT_FLAG,
     "name NAME": "name of the operator; by default that of the first file",
     "namespace NAME": "namespace of the operator; by default NAME-system",
+    "runtime NAME":
+      "runtime of the image: node, deno or bun; by default that of this command",
     ...RIGHTS_FLAGS,
     "env NAME…":
       "variables that the container gets as they are here; no secrets",
@@ -76,6 +84,7 @@ export const manifestsCommand: Command = {
     requireLabel("--namespace", namespace);
     const image = requireImage(textOf(flags, "image") ?? "");
     const output = outputOf(flags);
+    const runtime = runtimeOf(flags);
     const described: FileDescription[] = [];
     for (const file of new Set(operands)) {
       const found = await describeFile(file, {
@@ -95,6 +104,7 @@ export const manifestsCommand: Command = {
       policies: described.flatMap(({ policies }) => policies),
       managed: await managedKinds(listOf(flags, "manages")),
       recorded: recordedRequests(records),
+      runtime,
       env: variables(listOf(flags, "env"), process.env),
     };
     const further = furtherAccess(input).map(({ request }) => request);
@@ -112,8 +122,17 @@ export const manifestsCommand: Command = {
       }
       return sayConversions(terminal, conversions);
     };
-    const text = assumptions(input).map((note) => `${note}\n`).join("") +
-      seen;
+    const notes = [
+      ...assumptions(input),
+      ...runtime === "deno"
+        ? [
+          `Deno needs these permissions, and those for what your own code calls, reads and writes: ${
+            denoPermissions(input.operators).join(" ")
+          }`,
+        ]
+        : [],
+    ];
+    const text = notes.map((note) => `${note}\n`).join("") + seen;
     if (output === undefined) {
       const found = operatorManifests(input);
       const { namespace, definitions, policies, rbac, userRoles } = found;
@@ -149,6 +168,20 @@ export const manifestsCommand: Command = {
     return Math.max(refused, finish());
   },
 };
+
+/** Runtime of the image. */
+function runtimeOf(flags: FlagValues): ImageRuntime {
+  const given = textOf(flags, "runtime") ?? RUNTIME;
+  const found = RUNTIMES.find((one) => one === given);
+  if (found !== undefined) return found;
+  throw new UsageError(
+    `Cannot run manifests: --runtime must be node, deno or bun: received "${given}"${
+      suggestion(given, RUNTIMES)
+    }`,
+  );
+}
+
+const RUNTIMES: readonly ImageRuntime[] = ["node", "deno", "bun"];
 
 /** Variables that decide on the options of an operator, and so on its rights. */
 const OPTION_VARIABLE = /^CORACLE_(?:OPERATOR|CONTROLLER)_/;

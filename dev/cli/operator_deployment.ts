@@ -15,6 +15,32 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_MMAP_THRESHOLD_: "131072",
 };
 
+/** Directory of the settings of the log, which the operator reads again. */
+export const LOG_DIRECTORY = "/etc/coracle/log";
+const LOG_VOLUME = "coracle-log";
+
+/** Runtime of an image. */
+export type ImageRuntime = "node" | "deno" | "bun";
+
+/** Name of the API server within a cluster. */
+export const API_SERVER = "kubernetes.default.svc";
+
+/**
+ * Environment of a container by default. Deno's permission for the network names
+ * the API server, whose address differs from cluster to cluster.
+ */
+export function podEnvironment(
+  runtime: ImageRuntime,
+): readonly Variable[] {
+  const host = { name: "KUBERNETES_SERVICE_HOST", value: API_SERVER };
+  return [...runtime === "deno" ? [host] : [], ...POD_SETTINGS.env];
+}
+
+/** Name of the ConfigMap with the settings of the log; there may be none. */
+export function logName(name: string): string {
+  return `${name}-log`;
+}
+
 const MEMORY_LIMIT = "384Mi";
 
 /** Variable of the environment. */
@@ -94,6 +120,51 @@ export function probePorts(
   return named("probes", probes.filter(isReached).map(({ port }) => port));
 }
 
+/** Port of the metrics of an operator. */
+export interface MetricsPort {
+  readonly name: string;
+  /** Whether the port has HTTPS, and asks for a token. */
+  readonly isSecure: boolean;
+}
+
+/** Ports of the secure metrics that other pods reach. */
+function securePorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  const secure = operators.flatMap(({ settings: { probes } }) =>
+    probes?.metrics.secure ? probes.metrics : []
+  );
+  return named("metrics", secure.filter(isReached).map(({ port }) => port));
+}
+
+/** Ports from which metrics are read. */
+export function metricsPorts(
+  operators: readonly OperatorDescription[],
+): readonly MetricsPort[] {
+  const isSecure = ({ settings: { probes } }: OperatorDescription) =>
+    probes?.metrics.secure === true;
+  const plain = probePorts(operators.filter((one) => !isSecure(one)));
+  const all = probePorts(operators);
+  return [
+    ...all.filter(({ containerPort }) =>
+      plain.some((one) => one.containerPort === containerPort)
+    ).map(({ name }) => ({ name, isSecure: false })),
+    ...securePorts(operators).map(({ name }) => ({ name, isSecure: true })),
+  ];
+}
+
+/** All ports of the container. */
+function containerPorts(
+  operators: readonly OperatorDescription[],
+): readonly ContainerPort[] {
+  return [
+    ...probePorts(operators),
+    ...securePorts(operators),
+    ...webhookPorts(operators),
+    ...sourcePorts(operators),
+  ];
+}
+
 /** Ports of the webhooks that a Service leads to. */
 export function webhookPorts(
   operators: readonly OperatorDescription[],
@@ -125,13 +196,8 @@ export function replicasOf(operators: readonly OperatorDescription[]): number {
 function containerProbes(
   operators: readonly OperatorDescription[],
 ): Readonly<Record<string, unknown>> {
-  const probes = probePorts(operators);
-  const ports = [
-    ...probes,
-    ...webhookPorts(operators),
-    ...sourcePorts(operators),
-  ];
-  const [first] = probes;
+  const ports = containerPorts(operators);
+  const [first] = probePorts(operators);
   if (first === undefined) return ports.length > 0 ? { ports } : {};
   const get = (path: string) => ({
     httpGet: { path, port: first.containerPort },
@@ -174,6 +240,8 @@ export function operatorDeployment(
     readonly metadata?: object;
     readonly pod?: object;
     readonly container?: object;
+    readonly volumes?: readonly unknown[];
+    readonly volumeMounts?: readonly unknown[];
   },
 ): unknown {
   const labels = operatorLabels(name);
@@ -195,11 +263,25 @@ export function operatorDeployment(
           securityContext: podSecurityContext,
           ...podGrace(operators),
           ...more.pod,
+          volumes: [
+            {
+              name: LOG_VOLUME,
+              configMap: { name: logName(name), optional: true },
+            },
+            ...more.volumes ?? [],
+          ],
           containers: [{
             name: "operator",
             image,
             ...more.container,
-            env,
+            env: [
+              { name: "CORACLE_OPERATOR_LOG_DIRECTORY", value: LOG_DIRECTORY },
+              ...env,
+            ],
+            volumeMounts: [
+              { name: LOG_VOLUME, mountPath: LOG_DIRECTORY, readOnly: true },
+              ...more.volumeMounts ?? [],
+            ],
             ...containerProbes(operators),
             resources,
             securityContext,

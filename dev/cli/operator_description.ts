@@ -75,6 +75,8 @@ function plainSettings(
     leaderElection: lease(leaderElection),
     sharding: lease(sharding),
     shutdownGrace,
+    cache: settings.cache?.snapshot &&
+      { snapshot: { path: settings.cache.snapshot.path } },
     policies: settings.policies?.map(({ params, ...policy }) => ({
       ...plainPolicy(policy),
       params: params && plainKind(params, builtIn),
@@ -88,8 +90,12 @@ function plainSettings(
         certificates: webhooks.certificates,
       }
       : undefined,
-    probes: probes &&
-      { port: probes.port, host: probes.host, debug: probes.debug },
+    probes: probes && {
+      port: probes.port,
+      host: probes.host,
+      debug: probes.debug,
+      metrics: probes.metrics,
+    },
   };
 }
 

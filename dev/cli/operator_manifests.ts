@@ -23,13 +23,16 @@ import {
 } from "./operator_description.ts";
 import { suggestion, UsageError } from "./command.ts";
 import {
+  type ImageRuntime,
+  metricsPorts,
   operatorDeployment,
   operatorLabels,
   POD_SETTINGS,
+  podEnvironment,
   sourcePorts,
   type Variable,
 } from "./operator_deployment.ts";
-import { sourceService } from "./optional_manifests.ts";
+import { metricsReader, sourceService } from "./optional_manifests.ts";
 import { userRoles } from "./user_roles.ts";
 import { conversionService, webhookManifests } from "./webhook_manifests.ts";
 import { convertedBy } from "./conversions.ts";
@@ -65,6 +68,8 @@ export interface OperatorManifestInput {
   readonly policies: readonly ExportedPolicy[];
   /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
+  /** Runtime of the image. */
+  readonly runtime: ImageRuntime;
   /** Variables of the container besides those of the memory. */
   readonly env?: readonly Variable[] | undefined;
   /** Requests of a recorded run; undefined without a recording. */
@@ -94,7 +99,7 @@ export interface OperatorManifests {
 export function operatorManifests(
   input: OperatorManifestInput,
 ): OperatorManifests {
-  const { name, namespace, image, operators } = input;
+  const { name, namespace, image, operators, runtime } = input;
   const definitions = convertedBy(
     [
       ...new Map(
@@ -116,14 +121,19 @@ export function operatorManifests(
         input.policies.map((one) => [one.policy.metadata.name, one]),
       ).values(),
     ],
-    rbac: rbacManifests({
-      name,
-      namespace,
-      access: [
-        ...declaredAccess(input),
-        ...furtherAccess(input).map(({ access }) => access),
-      ],
-    }).map((manifest) => ({
+    rbac: [
+      ...rbacManifests({
+        name,
+        namespace,
+        access: [
+          ...declaredAccess(input),
+          ...furtherAccess(input).map(({ access }) => access),
+        ],
+      }),
+      ...metricsPorts(operators).some(({ isSecure }) => isSecure)
+        ? [metricsReader({ name })]
+        : [],
+    ].map((manifest) => ({
       ...manifest,
       metadata: { ...manifest.metadata, labels: operatorLabels(name) },
     })),
@@ -139,7 +149,7 @@ export function operatorManifests(
       operators,
       settings: {
         ...POD_SETTINGS,
-        env: [...POD_SETTINGS.env, ...input.env ?? []],
+        env: [...podEnvironment(runtime), ...input.env ?? []],
       },
     }),
     sources: sourceService({ name, namespace, ports: sourcePorts(operators) }),

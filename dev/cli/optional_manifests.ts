@@ -1,4 +1,9 @@
-import { type ContainerPort, operatorLabels } from "./operator_deployment.ts";
+import type { RbacManifest } from "../testing/rbac.ts";
+import {
+  type ContainerPort,
+  type MetricsPort,
+  operatorLabels,
+} from "./operator_deployment.ts";
 
 /** Name, namespace, ports and settings of the objects beside a Deployment. */
 interface Place {
@@ -12,12 +17,32 @@ interface Place {
   readonly maxUnavailable?: unknown;
   /** Interval between two scrapes; 30 seconds by default. */
   readonly interval?: unknown;
+  /** How Prometheus verifies a port with HTTPS; not at all by default. */
+  readonly tlsConfig?: unknown;
   /** Further labels of the ServiceMonitor. */
   readonly monitorLabels?: object;
   /** Who may read the metrics; {@linkcode SCRAPERS} by default. */
   readonly metricsFrom?: unknown;
   /** Rules for outgoing connections; {@linkcode EGRESS} by default. */
   readonly egress?: unknown;
+}
+
+/** Default of the TLS of a ServiceMonitor: processes make their certificate themselves. */
+export const MONITOR_TLS = { insecureSkipVerify: true };
+
+/** File with the token of Prometheus. */
+const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/** ClusterRole for those who read secure metrics, such as Prometheus. */
+export function metricsReader(
+  { name }: Pick<Place, "name">,
+): RbacManifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: `${name}-metrics-reader` },
+    rules: [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }],
+  };
 }
 
 /** Service of the event sources that are called from outside; empty without any. */
@@ -66,7 +91,14 @@ export function metricsService({ name, namespace, ports }: Place): unknown {
 
 /** ServiceMonitor of the Prometheus operator. */
 export function serviceMonitor(
-  { name, namespace, ports, interval = "30s", monitorLabels }: Place,
+  {
+    name,
+    namespace,
+    ports,
+    interval = "30s",
+    tlsConfig = MONITOR_TLS,
+    monitorLabels,
+  }: Omit<Place, "ports"> & { readonly ports: readonly MetricsPort[] },
 ): unknown {
   const labels = operatorLabels(name);
   return {
@@ -75,7 +107,15 @@ export function serviceMonitor(
     metadata: { name, namespace, labels: { ...labels, ...monitorLabels } },
     spec: {
       selector: { matchLabels: labels },
-      endpoints: ports.map(({ name: port }) => ({ port, interval })),
+      endpoints: ports.map(({ name: port, isSecure }) => ({
+        port,
+        interval,
+        ...isSecure && {
+          scheme: "https",
+          bearerTokenFile: TOKEN_FILE,
+          tlsConfig,
+        },
+      })),
     },
   };
 }

@@ -153,8 +153,12 @@ function* valueChanges(
     if (gone === undefined) yield `only ${textOf(schema.enum)} are allowed now`;
     else if (gone.length > 0) yield `${textOf(gone)} is no longer allowed`;
   }
+  // The older values are known: they may satisfy a keyword that is new.
+  const fit = (keyword: string) =>
+    older.enum?.every((value) => satisfies(value, keyword, schema)) === true;
   for (const [keywords, sign] of [[LOWER, 1], [UPPER, -1]] as const) {
     for (const keyword of keywords) {
+      if (fit(keyword)) continue;
       const now = schema[keyword];
       const before = older[keyword];
       if (
@@ -182,6 +186,7 @@ function* valueChanges(
   for (const keyword of ["pattern", "format"] as const) {
     const now = schema[keyword];
     if (now === undefined || jsonEquals(now, older[keyword])) continue;
+    if (fit(keyword)) continue;
     if (now === "int64" || (now === "double" && older.format === "float")) {
       continue;
     }
@@ -209,6 +214,31 @@ function* valueChanges(
         JSON.stringify(rule)
       } is new, and may refuse stored objects`;
     }
+  }
+}
+
+/** Whether a text satisfies a keyword of a schema; false where that is not known. */
+function satisfies(
+  value: unknown,
+  keyword: string,
+  schema: OpenApiSchema,
+): boolean {
+  if (typeof value !== "string") return false;
+  const limit = schema[keyword];
+  const length = Array.from(value).length;
+  switch (keyword) {
+    case "minLength":
+      return length >= Number(limit ?? 0);
+    case "maxLength":
+      return length <= Number(limit ?? Infinity);
+    case "pattern":
+      try {
+        return new RegExp(String(limit), "u").test(value);
+      } catch {
+        return false; // It is a pattern of Go alone.
+      }
+    default:
+      return false;
   }
 }
 

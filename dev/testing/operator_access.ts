@@ -47,7 +47,8 @@ export function conversionAccess(name: string): KindAccess {
 /**
  * Access rights that an operator needs: to watch its primaries, to write their
  * finalizers and status where it does, to manage the objects that it creates,
- * to hold its Leases, to register its webhooks and to record Events.
+ * to hold its Leases, to register its webhooks, to review those who read its
+ * metrics, and to record Events.
  *
  * The status and the fields of a built-in kind belong to its own controllers,
  * so only the finalizer of its objects may be written.
@@ -96,12 +97,25 @@ export function operatorAccess(
     const namespaces = [lease.namespace ?? namespace];
     access.push({ kind: Lease, verbs: LEASE_VERBS[use], namespaces });
   }
+  if (settings.probes?.metrics.secure) access.push(...REVIEWS);
   return [
     ...access,
     ...webhookAccess(settings, namespace),
     ...policyAccess(settings),
   ];
 }
+
+/** Access to ask the API server who sent a request, and what they may do. */
+const REVIEWS: readonly KindAccess[] = [
+  {
+    kind: builtIn("TokenReview", "Cluster", "authentication.k8s.io"),
+    verbs: ["create"],
+  },
+  {
+    kind: builtIn("SubjectAccessReview", "Cluster", "authorization.k8s.io"),
+    verbs: ["create"],
+  },
+];
 
 /** Access to the objects of the kinds that a selector selects, in their groups. */
 function selectionAccess(

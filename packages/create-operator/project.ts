@@ -15,6 +15,10 @@ const TEMPLATE = fileURLToPath(
   ),
 );
 
+/** Variable by which a chart for Deno names the API server, for its permissions. */
+const API_SERVER =
+  "\n  - name: KUBERNETES_SERVICE_HOST\n    value: kubernetes.default.svc";
+
 /** Names in the templates, with those that take their places. */
 function namesOf(
   { name, kind, group }: ProjectOptions,
@@ -37,6 +41,7 @@ export async function writeProject(options: ProjectOptions): Promise<void> {
   const words: Readonly<Record<string, string>> = {
     ...COMMANDS[options.runtime],
     runtime: RUNTIME_NAMES[options.runtime],
+    server: options.runtime === "deno" ? API_SERVER : "",
     version: root.version,
     ...root.dependencies,
     ...root.devDependencies,

@@ -20,8 +20,24 @@ import type { CrdManifest } from "../../core/crd/crd_object.ts";
 type Settings = OperatorDescription["settings"];
 
 const ELECTED = { leaderElection: { name: "boats" } } as const;
-const probesOn = (port: number, host = "0.0.0.0") =>
-  ({ probes: { port, host, debug: false } }) as Partial<Settings>;
+const probesOn = (
+  port: number,
+  host = "0.0.0.0",
+  metrics: { readonly secure?: boolean; readonly port?: number } = {},
+): Partial<Settings> => ({
+  probes: {
+    port,
+    host,
+    debug: false,
+    metrics: {
+      secure: false,
+      port: 8443,
+      host: "0.0.0.0",
+      certificates: "self",
+      ...metrics,
+    },
+  },
+});
 
 function inputOf(
   settings: readonly Partial<Settings>[],
@@ -38,6 +54,7 @@ function inputOf(
     definitions: [],
     policies: [],
     managed: [],
+    runtime: "node",
     recorded: [
       { verb: "list", group: "", resource: "nodes" },
       { verb: "get", group: "", resource: "secrets", namespace: "vault" },
@@ -71,11 +88,15 @@ const BLOCKS: readonly (readonly [number, string, field?: string])[] = [
   [6, "affinity"],
   [6, "topologySpreadConstraints"],
   [6, "priorityClassName"],
-  [6, "volumes"],
-  [10, "volumeMounts"],
-  [10, "env"],
   [10, "resources"],
   [10, "securityContext"],
+];
+
+/** Lists of values with further items before them. */
+const ITEMS: readonly (readonly [number, string])[] = [
+  [8, "volumes"],
+  [12, "volumeMounts"],
+  [12, "env"],
 ];
 
 test("the Deployment of a chart has each value of a pod in its place", async () => {
@@ -87,6 +108,16 @@ test("the Deployment of a chart has each value of a pod in its place", async () 
       `${indent}{{- with .Values.${value} }}`,
       `${indent}${field}:`,
       `${indent}  {{- toYaml . | nindent ${column + 2} }}`,
+      `${indent}{{- end }}`,
+    ].join("\n");
+    assert(deployment.includes(`\n${block}\n`), block);
+  }
+  // After what the chart needs itself.
+  for (const [column, value] of ITEMS) {
+    const indent = " ".repeat(column);
+    const block = [
+      `${indent}{{- with .Values.${value} }}`,
+      `${indent}{{- toYaml . | nindent ${column} }}`,
       `${indent}{{- end }}`,
     ].join("\n");
     assert(deployment.includes(`\n${block}\n`), block);
@@ -177,6 +208,9 @@ test("a chart has these default values", async () => {
     rbac: { create: true, extraRules: [] },
     crds: { install: true, keep: true },
     serviceMonitor: { enabled: false, interval: "30s", labels: {} },
+    prometheusRule: { enabled: false, labels: {} },
+    grafanaDashboard: { enabled: false, labels: { grafana_dashboard: "1" } },
+    log: { level: "info", format: "json", sampling: false },
     podDisruptionBudget: { enabled: false, maxUnavailable: 1 },
     networkPolicy: {
       enabled: false,
@@ -348,6 +382,102 @@ test("a chart leads to the event sources of an operator", async () => {
     /^ {2}name: "\{\{ include "boats\.fullname" \. \| trunc 55 \| trimSuffix "-" \}\}-sources"$/m,
   );
   assert.match(service, /port: 9000\n {6}targetPort: sources\n/);
+});
+
+test("secure metrics have a port, a monitor with HTTPS and roles of their own", async () => {
+  const secure = [{
+    ...ELECTED,
+    ...probesOn(8080, "0.0.0.0", { secure: true }),
+  }];
+  const { read } = await filesBy(kustomization, secure);
+  const [service, monitor] = parseAllDocuments(
+    read("components/service-monitor/service-monitor.yaml"),
+  ).map((one) => one.toJSON());
+  assert.deepEqual(
+    service.spec.ports.map(({ name }: { name: string }) => name),
+    [
+      "metrics",
+    ],
+  );
+  assert.deepEqual(monitor.spec.endpoints, [{
+    port: "metrics",
+    interval: "30s",
+    scheme: "https",
+    bearerTokenFile: "/var/run/secrets/kubernetes.io/serviceaccount/token",
+    tlsConfig: { insecureSkipVerify: true },
+  }]);
+  const [container] =
+    parse(read("deployment.yaml")).spec.template.spec.containers;
+  assert.deepEqual(container.ports, [
+    { name: "probes", containerPort: 8080 },
+    { name: "metrics", containerPort: 8443 },
+  ]);
+  assert.equal(container.readinessProbe.httpGet.port, 8080);
+  const roles = parseAllDocuments(read("rbac.yaml")).map((one) => one.toJSON())
+    .filter(({ kind }) => kind === "ClusterRole");
+  const reader = roles.find(({ metadata }) =>
+    metadata.name === "boats-metrics-reader"
+  );
+  assert.deepEqual(reader.rules, [
+    { nonResourceURLs: ["/metrics"], verbs: ["get"] },
+  ]);
+  const own = roles.find(({ metadata }) => metadata.name === "boats");
+  for (
+    const [group, resource] of [
+      ["authentication.k8s.io", "tokenreviews"],
+      ["authorization.k8s.io", "subjectaccessreviews"],
+    ]
+  ) {
+    assert.deepEqual(
+      own.rules.find(({ apiGroups }: { apiGroups: string[] }) =>
+        apiGroups[0] === group
+      ),
+      { apiGroups: [group], resources: [resource], verbs: ["create"] },
+    );
+  }
+  const chart = await filesBy(helmChart, secure);
+  assert.deepEqual(parse(chart.read("values.yaml")).serviceMonitor, {
+    enabled: false,
+    interval: "30s",
+    labels: {},
+    tlsConfig: { insecureSkipVerify: true },
+  });
+  assert.match(
+    chart.read("templates/servicemonitor.yaml"),
+    /\n {6}\{\{- with .Values.serviceMonitor.tlsConfig \}\}\n {6}tlsConfig:\n/,
+  );
+});
+
+test("the alerts and the dashboard of an operator are of its metrics alone", async () => {
+  const { read } = await filesBy(kustomization, ELECTED_WITH_PROBES);
+  const { spec } = parse(
+    read("components/prometheus-rule/prometheus-rule.yaml"),
+  );
+  const own = 'job="boats",namespace="boats-system"';
+  for (const { alert, expr } of spec.groups[0].rules) {
+    for (const [text] of expr.matchAll(/coracle_\w+[^ )]*/g)) {
+      assert(text.includes(`{${own}`), `${alert}: ${expr}`);
+    }
+  }
+  const { data } = parse(
+    read("components/grafana-dashboard/grafana-dashboard.yaml"),
+  );
+  assert.deepEqual(Object.keys(data), ["boats.json"]);
+  const { uid, panels } = JSON.parse(data["boats.json"]);
+  assert.equal(uid, "boats");
+  assert(panels.length > 10);
+  const chart = await filesBy(helmChart, ELECTED_WITH_PROBES);
+  const rule = chart.read("templates/prometheusrule.yaml");
+  const expressions = rule.match(/^ +expr: .*$/gm) ?? [];
+  const place =
+    'job="{{ include "boats.fullname" . }}",namespace="{{ .Release.Namespace }}"';
+  assert.equal(expressions.length, spec.groups[0].rules.length);
+  for (const line of expressions) assert(line.includes(place), line);
+  assert.match(rule, /summary: "\{\{ "\{\{" \}\} \$labels\.controller/);
+  assert.match(
+    chart.read("templates/dashboard.yaml"),
+    /^ {2}\{\{ include "boats\.fullname" \. \}\}\.json: \|/m,
+  );
 });
 
 test("an operator without ports has no monitor and lets nothing in", async () => {

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import process from "node:process";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { after, test } from "node:test";
 import { ConfigMap, Secret, Service } from "@coracle/operator/kinds";
 import { installCrd } from "../../core/crd/install_crd.ts";
@@ -135,15 +140,27 @@ test("coracle plan: loops, requests held back, kinds read on demand", async () =
   );
 });
 
-test("coracle plan --allow-fetch: a host that may be reached is", async () => {
-  const { out } = await plan(
-    "site_loop",
-    "--for",
-    "2m",
-    "--allow-fetch",
-    "other.example",
-  );
-  assert.match(out, /held back/);
+test("coracle plan --allow-fetch: the answer of an allowed host is in the plan", async () => {
+  const outside = createServer((_request, response) => response.end("squared"));
+  outside.listen(0, "127.0.0.1");
+  await once(outside, "listening");
+  const { port } = outside.address() as AddressInfo;
+  process.env["SITE_URL"] = `http://127.0.0.1:${port}`;
+  try {
+    const { out } = await plan(
+      ...["site_fetch", "--for", "2m", "--show", "all"],
+      ...["--allow-fetch", `127.0.0.1:${port}`],
+    );
+    assert.match(out, /\d+ × GET http:\/\/127\.0\.0\.1:\d+\/sites, sent/);
+    assert.match(out, /title: \+? ?"?squared/);
+    const held = await plan("site_fetch", "--for", "2m");
+    assert.match(held.out, /\/sites, held back/);
+    assert.equal(held.code, 1);
+  } finally {
+    delete process.env["SITE_URL"];
+    outside.closeAllConnections();
+    outside.close();
+  }
 });
 
 test("coracle plan --selector: other objects of the operator are not read", async () => {
@@ -275,4 +292,27 @@ test("test cluster with a snapshot: uids, versions and rest are kept", async () 
   } finally {
     await cluster.stop();
   }
+});
+
+test("coracle plan: a definition that is not established is named", async () => {
+  const output = `${folder}/established`;
+  await coracle(
+    ...["snapshot", fixture("site_old"), "--output", output],
+    ...["--kubeconfig", kubeconfig],
+  );
+  const lines = gunzipSync(readFileSync(output)).toString().split("\n");
+  const changed = lines.map((line) =>
+    line.includes('"NamesAccepted"')
+      ? JSON.stringify({ ...JSON.parse(line), status: {} })
+      : line
+  );
+  assert.notDeepEqual(changed, lines);
+  writeFileSync(output, gzipSync(changed.join("\n")));
+  const { out } = await coracle(
+    ...["plan", fixture("site_old"), "--snapshot", output, "--for", "2m"],
+  );
+  assert.match(
+    out,
+    /definitions that it does not serve, as they are not established: sites\.plan\.coracle\.dev\./,
+  );
 });

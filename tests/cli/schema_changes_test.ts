@@ -206,6 +206,16 @@ const LATER = definition({
   },
 }, { subresources: {} });
 
+test("schemaChanges knows which values of an enum a new keyword refuses", () => {
+  const before = { ...text, enum: ["System", "b"] };
+  const now = { ...text, minLength: 1, maxLength: 9, pattern: "^(System|b)$" };
+  assert.deepEqual(changes(before, now), []);
+  assert.deepEqual(
+    changes(before, { ...now, minLength: 2, pattern: "^(b|[c-d)$" }),
+    ["a: minLength 2 is new", "a: pattern ^(b|[c-d)$ is new"],
+  );
+});
+
 test("schemaChanges names the narrower values of a map of any values", () => {
   const before = { type: "object", additionalProperties: true };
   const now = { type: "object", additionalProperties: text };

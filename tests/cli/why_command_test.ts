@@ -11,6 +11,8 @@ import { linkFileOf } from "../../dev/cli/serving.ts";
 import { askProbes, probesUrl, whyCommand } from "../../dev/cli/why_command.ts";
 import type { ObjectHistory } from "../../core/controller/object_history.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+import { systemClock } from "../../core/clock.ts";
+import { probeSettings } from "../../core/operator/probe_options.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 // deno-lint-ignore no-control-regex -- none may be left
@@ -61,6 +63,7 @@ async function why(
   const { debug = true, histories = [HISTORY] } = options;
   const asked: string[] = [];
   const probes = new ProbeServer({
+    clock: systemClock,
     state: () => "started",
     health: () => ({ ready: true }),
     metrics: () => "",
@@ -71,7 +74,9 @@ async function why(
       return histories;
     },
   });
-  await probes.start({ port: 0, host: "127.0.0.1", debug, live: undefined });
+  await probes.start(
+    probeSettings({ port: 0, host: "127.0.0.1", debug }),
+  );
   let printed = "";
   try {
     await whyCommand.run({

@@ -81,7 +81,8 @@ operator.register(Boat, { reconcile() {} }, { owns: [ConfigMap] });
 `;
 }
 
-const SHARED = '{ leaderElection: { name: "boats" }, probes: { port: 8080 } }';
+const SHARED =
+  '{ leaderElection: { name: "boats" }, probes: { port: 8080, metrics: { secure: true } } }';
 
 async function writeChart(folder: string, operator: string): Promise<string> {
   const file = writeText(folder, "boats.mjs", operator);
@@ -117,6 +118,12 @@ helmTest("A chart passes helm lint with all switches on", async () => {
 const ALL = [
   "--set=serviceMonitor.enabled=true",
   "--set=serviceMonitor.labels.release=prometheus",
+  "--set=prometheusRule.enabled=true",
+  "--set=prometheusRule.labels.release=prometheus",
+  "--set=grafanaDashboard.enabled=true",
+  "--set=log.level=debug",
+  "--set=log.sampling=100",
+  "--set=volumes[0].name=data",
   "--set=podDisruptionBudget.enabled=true",
   "--set=networkPolicy.enabled=true",
   "--set=replicas=2",
@@ -135,8 +142,10 @@ helmTest("A chart renders what its values switch on", async () => {
   const least = [
     "ClusterRole fleet-boats",
     "ClusterRole fleet-boats-editor",
+    "ClusterRole fleet-boats-metrics-reader",
     "ClusterRole fleet-boats-viewer",
     "ClusterRoleBinding fleet-boats",
+    "ConfigMap sea/fleet-boats-log",
     "CustomResourceDefinition boats.test.coracle.dev",
     "Deployment sea/fleet-boats",
     "Role sea/fleet-boats",
@@ -151,18 +160,51 @@ helmTest("A chart renders what its values switch on", async () => {
       ...least,
       "ClusterRole fleet-boats-extra",
       "ClusterRoleBinding fleet-boats-extra",
+      "ConfigMap sea/fleet-boats-dashboard",
       "NetworkPolicy sea/fleet-boats",
       "PodDisruptionBudget sea/fleet-boats",
+      "PrometheusRule sea/fleet-boats",
       "Service sea/fleet-boats",
       "ServiceMonitor sea/fleet-boats",
     ].toSorted(),
   );
+  const one = (kind: string, name = "fleet-boats") =>
+    all.find(({ kind: other, metadata }) =>
+      other === kind && metadata.name === name
+    ) as Record<string, unknown> | undefined;
+  assert.deepEqual(one("ConfigMap", "fleet-boats-log")?.["data"], {
+    level: "debug",
+    format: "json",
+    sampling: "100",
+  });
+  const dashboard = one("ConfigMap", "fleet-boats-dashboard")
+    ?.["data"] as Record<
+      string,
+      string
+    >;
+  assert.equal(
+    JSON.parse(dashboard["fleet-boats.json"] ?? "").uid,
+    "fleet-boats",
+  );
+  assert.partialDeepStrictEqual(one("PrometheusRule")?.["spec"], {
+    groups: [{
+      rules: [{
+        expr:
+          'max by (controller) (coracle_oldest_failure_seconds{job="fleet-boats",namespace="sea"}) > 900',
+        annotations: {
+          summary:
+            "{{ $labels.controller }}: an object has failed for 15 minutes",
+        },
+      }],
+    }],
+  });
   const deployment = all.find(({ kind }) => kind === "Deployment");
   assert.partialDeepStrictEqual(deployment?.spec, {
     replicas: 2,
     template: {
       spec: {
         priorityClassName: "high",
+        volumes: [{ name: "coracle-log" }, { name: "data" }],
         securityContext: { runAsUser: 1000 },
         containers: [{
           image: "registry.test:5000/boats:1.2.0",
@@ -224,8 +266,8 @@ helmTest("A chart leaves out what its values switch off", async () => {
     "--set=rbac.create=false",
     "--set=serviceAccount.create=false",
   );
-  assert.deepEqual(found.map(({ kind }) => kind), ["Deployment"]);
-  assert.partialDeepStrictEqual(found[0]?.spec, {
+  assert.deepEqual(found.map(({ kind }) => kind), ["ConfigMap", "Deployment"]);
+  assert.partialDeepStrictEqual(found[1]?.spec, {
     template: { spec: { serviceAccountName: "default" } },
   });
 });

@@ -34,8 +34,8 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Largest bytes of the tarball and of its files, and number of files. */
 const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
-  "@coracle/operator": [700_000, 2_600_000, 350],
-  "@coracle/dev": [580_000, 2_250_000, 200],
+  "@coracle/operator": [770_000, 2_800_000, 390],
+  "@coracle/dev": [610_000, 2_350_000, 210],
 };
 
 /** Both packages. */

@@ -38,30 +38,45 @@ operator.register(kind, { reconcile: () => setStatus({ ready: "yes" }) });
 const FLAGS =
   "--ignoreConfig --noEmit --strict --noErrorTruncation --allowImportingTsExtensions --skipLibCheck --module nodenext --target es2023 --lib es2024,esnext.disposable,dom,dom.iterable,dom.asynciterable --types node";
 
-/** Output of the TypeScript compiler for a program. */
-async function compiled(code: string): Promise<string> {
-  const file = writeText(temporaryFolder(), "sample.ts", code);
+/** Output of the TypeScript compiler for each program. */
+async function compiled(
+  programs: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const folder = temporaryFolder();
+  const files = Object.entries(programs).map(([name, code]) =>
+    writeText(folder, `${name}.ts`, code)
+  );
   const roots = join(PROJECT, "node_modules", "@types");
   const { stdout } = await runCommand(
-    ["tsc", ...FLAGS.split(" "), "--typeRoots", roots, file],
+    ["tsc", ...FLAGS.split(" "), "--typeRoots", roots, ...files],
   );
-  return stdout;
+  // An error begins with its file, and its other lines are indented.
+  const errors = stdout.split(/^(?=\S)/m);
+  return Object.fromEntries(
+    Object.keys(programs).map((name) => [
+      name,
+      errors.filter((error) => /^\S*/.exec(error)?.[0].includes(`${name}.ts`))
+        .join(""),
+    ]),
+  );
 }
 
+const OUTPUT = await compiled({ sample: SAMPLE, wrong: WRONG_STATUS });
+
 // Hovers and errors print types alike.
-test("Compilers show the fields of a defined kind's objects, not its schemas", async () => {
-  const stdout = await compiled(SAMPLE);
-  const [, type = stdout] = /'shown' does not exist on type '(.*)'\./
-    .exec(stdout) ?? [];
+test("Compilers show the fields of a defined kind's objects, not its schemas", () => {
+  const { sample = "" } = OUTPUT;
+  const [, type = sample] = /'shown' does not exist on type '(.*)'\./
+    .exec(sample) ?? [];
   assert.equal(
     type,
     "{ apiVersion?: string | undefined; kind?: string | undefined; metadata: ObjectMeta; spec: { html: string; exposed: boolean; }; status?: { since?: string | undefined; } | undefined; }",
   );
 });
 
-test("The error of a wrong status names the field in a few lines", async () => {
-  const output = await compiled(WRONG_STATUS);
-  const errors = output.split(/^\S*sample\.ts/m).slice(1).map((error) =>
+test("The error of a wrong status names the field in a few lines", () => {
+  const { wrong = "" } = OUTPUT;
+  const errors = wrong.split(/^\S*wrong\.ts/m).slice(1).map((error) =>
     error.split(/\n(?! )/)[0]?.split("\n").slice(2).map((line) => line.trim())
   );
   assert.deepEqual(errors, [

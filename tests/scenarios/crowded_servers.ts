@@ -5,14 +5,13 @@
  */
 import process from "node:process";
 import { ApiServer } from "../../dev/apiserver/server.ts";
-import { resolveOptions } from "../../core/api/options.ts";
-import {
-  PROBE_OPTIONS,
-  ProbeServer,
-} from "../../core/operator/probe_server.ts";
+import { systemClock } from "../../core/clock.ts";
+import { probeSettings } from "../../core/operator/probe_options.ts";
+import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 const server = await ApiServer.start({ port: 0, tls: false });
 const probes = new ProbeServer({
+  clock: systemClock,
   state: () => "started",
   health: () => ({ ready: true }),
   why: () => [],
@@ -21,7 +20,7 @@ const probes = new ProbeServer({
   metrics: () => "",
 });
 await probes.start(
-  resolveOptions({ port: 0, host: "127.0.0.1" }, PROBE_OPTIONS),
+  probeSettings({ port: 0, host: "127.0.0.1" }),
 );
 process.once("SIGTERM", async () => {
   await probes.stop();

@@ -10,8 +10,12 @@ import type {
 } from "../../core/metrics.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
+import { alertRules } from "../../dev/cli/monitoring/alert_rules.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
+
+const DASHBOARD = "dev/cli/monitoring/grafana_dashboard.json";
+const ALERTS = JSON.stringify(alertRules("job='a'"));
 
 async function projectText(path: string): Promise<string> {
   return await readFile(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -60,11 +64,9 @@ scenario(
       "coracle_job_next_run_timestamp_seconds",
     ];
     const known = new Set([...told.keys(), ...ofOthers]);
-    const shown = namesIn(await projectText("examples/grafana_dashboard.json"));
+    const shown = namesIn(await projectText(DASHBOARD));
     assert.deepEqual([...shown].filter((name) => !known.has(name)), []);
-    const alerting = namesIn(
-      await projectText("examples/prometheus_alerts.yaml"),
-    );
+    const alerting = namesIn(ALERTS);
     assert.deepEqual([...alerting].filter((name) => !known.has(name)), []);
     const guide = namesIn(await projectText("docs/observability.md"));
     assert.deepEqual([...guide].filter((name) => !known.has(name)), []);
@@ -83,10 +85,8 @@ scenario(
 test("Alerts and dashboard have each metric for which the guide names an alert", async () => {
   const guide = await projectText("docs/observability.md");
   const named = guide.matchAll(/^\| `(coracle_\w+)` .*\| (.*)\|$/gm);
-  const alerting = namesIn(
-    await projectText("examples/prometheus_alerts.yaml"),
-  );
-  const shown = namesIn(await projectText("examples/grafana_dashboard.json"));
+  const alerting = namesIn(ALERTS);
+  const shown = namesIn(await projectText(DASHBOARD));
   assert.deepEqual([...alerting].filter((name) => !shown.has(name)), []);
   for (const [, name = "", when = ""] of named) {
     assert.equal(alerting.has(name), when.trim() !== "", name);
@@ -100,8 +100,7 @@ scenario(
   "Counters begin at zero for alerts, which see no growth of a new series",
   async (fixture) => {
     const { operator } = await startGadgets(fixture, () => {});
-    const alerts = await projectText("examples/prometheus_alerts.yaml");
-    const names = Array.from(alerts.matchAll(/increase\((\w+)\[/g));
+    const names = Array.from(ALERTS.matchAll(/increase\((\w+)\{job='a'\}\[/g));
     assert.equal(names.length, 2);
     for (const [, name] of names) {
       const series = `\n${name}{controller="gadget"} 0\n`;
@@ -126,8 +125,7 @@ scenario(
     };
     await start();
     await start();
-    for (const file of ["prometheus_alerts.yaml", "grafana_dashboard.json"]) {
-      const text = await projectText(`examples/${file}`);
+    for (const text of [ALERTS, await projectText(DASHBOARD)]) {
       assert.match(text, /max by \(controller\) \(coracle_primaries/);
       assert.doesNotMatch(
         text,
@@ -139,7 +137,7 @@ scenario(
 
 test("Panels of the dashboard do not overlap, and each has a title and a query", async () => {
   const { panels } = JSON.parse(
-    await projectText("examples/grafana_dashboard.json"),
+    await projectText(DASHBOARD),
   ) as {
     panels: {
       title: string;

@@ -108,6 +108,41 @@ scenario(
 );
 
 scenario(
+  "ctx.delete deletes what was read, and not what it has become since",
+  async (fixture) => {
+    const { metadata } = await fixture.client.create(ConfigMap, {
+      metadata: KEY,
+    });
+    const ends: unknown[] = [];
+    await startGadgets(fixture, async (_gadget, ctx) => {
+      const tryTo = async (...args: Parameters<typeof ctx.delete>) => {
+        const end = await ctx.delete(...args).then(
+          () => "deleted",
+          (error) => ApiError.is(error) && error.isConflict,
+        );
+        const stored = await fixture.client.find(ConfigMap, KEY);
+        ends.push([end, stored !== undefined]);
+      };
+      await fixture.client.patch(ConfigMap, KEY, { data: { a: "b" } });
+      await tryTo(ConfigMap, metadata);
+      await tryTo(ConfigMap, metadata, { live: true });
+      await tryTo(ConfigMap, "a", { live: true, uid: "other" });
+      await tryTo(ConfigMap, "a", { live: true });
+      await tryTo(ConfigMap, "a", { live: true });
+    }, { retry: false });
+    await fixture.create("a");
+    await fixture.until(() => ends.length === 5);
+    assert.deepEqual(ends, [
+      [true, true],
+      [true, true],
+      [true, true],
+      ["deleted", false],
+      ["deleted", false],
+    ]);
+  },
+);
+
+scenario(
   "ctx.delete with a uid deletes that object, and none of the same name",
   async (fixture) => {
     const made = () => fixture.client.create(ConfigMap, { metadata: KEY });

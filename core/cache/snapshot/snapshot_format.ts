@@ -303,17 +303,24 @@ export class FrameComposer {
     this.#bytes.set(bytes.subarray(start, end), at);
   }
 
-  /** Adds a record of several parts. */
-  addParts(type: number, parts: readonly Uint8Array[]): void {
-    let length = 0;
-    for (const part of parts) length += part.length;
-    let at = this.#room(RECORD_HEAD_BYTES + length);
-    at = this.#bytes.writeUInt8(type, at);
-    at = this.#bytes.writeUInt32LE(length, at);
+  /** Adds a record of several parts; texts are encoded in place. */
+  addParts(type: number, parts: readonly (Uint8Array | string)[]): void {
+    let most = RECORD_HEAD_BYTES;
     for (const part of parts) {
-      this.#bytes.set(part, at);
-      at += part.length;
+      most += typeof part === "string" ? 3 * part.length : part.length;
     }
+    const start = this.#room(most);
+    let at = start + RECORD_HEAD_BYTES;
+    for (const part of parts) {
+      if (typeof part === "string") at += this.#bytes.write(part, at);
+      else {
+        this.#bytes.set(part, at);
+        at += part.length;
+      }
+    }
+    this.#bytes.writeUInt8(type, start);
+    this.#bytes.writeUInt32LE(at - start - RECORD_HEAD_BYTES, start + 1);
+    this.#length = at;
   }
 
   addText(type: number, text: string): void {

@@ -27,27 +27,27 @@ export type KindsHandler = (
   kind: ResolvedKind,
 ) => void;
 
-/** Options that every way to watch kinds has. */
-type SharedOption = "name" | "namespaces" | "labelSelector" | "fieldSelector";
-
-/** Options of the runs of a reconciler. */
-type RunOption =
-  | "concurrency"
-  | "fieldManager"
-  | "filters"
-  | "generationAware"
-  | "maxInterval"
-  | "rateLimit"
-  | "retry"
-  | "throughput"
-  | "timeout";
-
 /**
  * Options of `operator.watchKinds`: which objects of the kinds are watched, and for a
  * reconciler how it runs, as in the options of a controller.
  */
-export interface KindsOptions
-  extends Pick<ControllerOptions<UntypedObject>, SharedOption | RunOption> {
+export interface KindsOptions extends
+  Pick<
+    ControllerOptions<UntypedObject>,
+    | "name"
+    | "namespaces"
+    | "labelSelector"
+    | "fieldSelector"
+    | "concurrency"
+    | "fieldManager"
+    | "filters"
+    | "generationAware"
+    | "maxInterval"
+    | "rateLimit"
+    | "retry"
+    | "throughput"
+    | "timeout"
+  > {
   /**
    * Name of the watch, unique among the controllers of the operator. With a
    * reconciler, the controller of a kind is called `NAME-PLURAL.GROUP`.
@@ -99,6 +99,14 @@ export interface KindsHandle {
 
 const { prune, metadataOnly } = CONTROLLER_OPTIONS.cache
   .options as OptionRules<PrimaryCacheOptions>;
+
+type SharedOption = "name" | "namespaces" | "labelSelector" | "fieldSelector";
+
+/** Options of the runs of a reconciler. */
+type RunOption = Exclude<
+  keyof KindsOptions & keyof ControllerOptions<UntypedObject>,
+  SharedOption | "cache" | "metadataOnly"
+>;
 
 const SHARED_RULES: OptionRules<Pick<KindsOptions, SharedOption | "cache">> = {
   name: CONTROLLER_OPTIONS.name,

@@ -65,6 +65,8 @@ export type RecordedRead = readonly [
 /** What a framework decided by what it remembers, such as a needless apply. */
 export type RecordedDecision = readonly [name: string, value: unknown];
 
+const LINE_FEED = 10;
+
 /** Length of a body that is not kept. */
 export const NOT_KEPT = -2;
 /** Length of the body of a request without one. */
@@ -144,13 +146,12 @@ export interface RunRecord {
   readonly end: RecordedEnd;
 }
 
-/** Encodes an entry with the bodies that follow it. */
+/** Encodes an entry with the bodies that follow it, after a line feed. */
 export function encodeEntry(
   entry: object,
-  bodies: readonly Uint8Array[],
-): readonly Uint8Array[] {
-  const text = Buffer.from(JSON.stringify(entry));
-  return [encodeNumber(text.length), text, ...bodies];
+  bodies: readonly (Uint8Array | string)[],
+): readonly (Uint8Array | string)[] {
+  return [JSON.stringify(entry), "\n", ...bodies];
 }
 
 /** Encodes a number of 32 bits. */
@@ -168,11 +169,11 @@ export function encodeNumber(value: number): Buffer {
 export function decodeEntry(
   bytes: Buffer,
 ): { readonly entry: unknown; readonly bodies: Buffer } | undefined {
-  if (bytes.length < 4) return undefined;
-  const end = 4 + bytes.readUInt32LE(0);
+  const end = bytes.indexOf(LINE_FEED);
+  if (end < 0) return undefined;
   try {
-    const entry: unknown = JSON.parse(bytes.toString("utf8", 4, end));
-    return { entry, bodies: bytes.subarray(end) };
+    const entry: unknown = JSON.parse(bytes.toString("utf8", 0, end));
+    return { entry, bodies: bytes.subarray(end + 1) };
   } catch {
     return undefined;
   }

@@ -85,7 +85,7 @@ export class RecordingRing {
   }
 
   /** Adds a record; it is written soon. */
-  add(type: number, parts: readonly Uint8Array[]): void {
+  add(type: number, parts: readonly (Uint8Array | string)[]): void {
     const { clock, settings: { sink } } = this.#deps;
     this.#composer.addParts(type, parts);
     const limit = sink === undefined ? FRAME_BYTES : SINK_BYTES;

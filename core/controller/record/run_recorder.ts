@@ -67,7 +67,7 @@ class RunLog {
   readonly reads: RecordedRead[] = [];
   readonly decisions: RecordedDecision[] = [];
   readonly steps: RecordedStep[] = [];
-  readonly bodies: Uint8Array[] = [];
+  readonly bodies: (Uint8Array | string)[] = [];
   at = 0;
   primary: number | undefined;
   size = 0;
@@ -85,9 +85,11 @@ class RunLog {
     return this.steps.length + this.reads.length > MAX_STEPS;
   }
 
-  /** Keeps a body; returns its length. */
-  keep(body: Uint8Array): number {
-    const { length } = body;
+  /** Keeps a body; returns its length in bytes. */
+  keep(body: Uint8Array | string): number {
+    const length = typeof body === "string"
+      ? Buffer.byteLength(body)
+      : body.length;
     if (length > MAX_BODY || this.size + length > MAX_BODIES) return NOT_KEPT;
     this.size += length;
     this.bodies.push(body);
@@ -261,21 +263,19 @@ export class RunRecorder {
           const log = new RunLog(++this.#lastStep, run.startedAt);
           log.at = clock.wallTime() - (clock.now() - run.startedAt);
           this.#logs.set(run, log);
-          this.#current.run(log, () => {
-            if (!run.isUnread) {
-              log.primary = this.#number(log, run.primary, {
-                kind,
-                bodyOf: ({ metadata }) =>
-                  cache.bodyOf?.(run.key, metadata.resourceVersion),
-              });
-            }
-            const { onAbort } = run;
-            run.onAbort = (one, aborted) => {
-              onAbort?.(one, aborted);
-              this.#add(log, { aborted });
-            };
-            run.onInterrupt = (interrupted) => this.#add(log, { interrupted });
-          });
+          if (!run.isUnread) {
+            log.primary = this.#number(log, run.primary, {
+              kind,
+              bodyOf: ({ metadata }) =>
+                cache.bodyOf?.(run.key, metadata.resourceVersion),
+            });
+          }
+          const { onAbort } = run;
+          run.onAbort = (one, aborted) => {
+            onAbort?.(one, aborted);
+            this.#add(log, { aborted });
+          };
+          run.onInterrupt = (interrupted) => this.#add(log, { interrupted });
           return this.#current.run(log, () => dispatcher.dispatch(run));
         },
       },
@@ -344,7 +344,7 @@ export class RunRecorder {
     }
     // Texts that a run has read in a Secret may be anywhere in what it wrote.
     const hidden = bodies.map((body) =>
-      Buffer.from(secrets.hide(Buffer.from(body).toString()))
+      Buffer.from(secrets.hide(textOfBody(body)))
     );
     const lengths = new Map(
       bodies.map((body, index) => [body, hidden[index]!.length]),
@@ -354,8 +354,7 @@ export class RunRecorder {
       if (name !== "body" || Number(value) < 0) return value;
       return lengths.get(bodies[at++]!);
     }));
-    const bytes = Buffer.from(text);
-    this.#ring.add(type, [encodeNumber(bytes.length), bytes, ...hidden]);
+    this.#ring.add(type, [text, "\n", ...hidden]);
   }
 
   /** Records the resources of the server, from which kinds are completed. */
@@ -399,10 +398,9 @@ export class RunRecorder {
     log: RunLog,
     { method, path, headers, body }: ApiRequest,
   ): NonNullable<RecordedStep["request"]> {
-    const bytes = typeof body === "string" ? Buffer.from(body) : body;
     return {
       ...{ method, path, type: headers["content-type"] },
-      body: bytes === undefined ? NO_BODY : this.#body(log, path, bytes),
+      body: body === undefined ? NO_BODY : this.#body(log, path, body),
     };
   }
 
@@ -442,13 +440,13 @@ export class RunRecorder {
   }
 
   /** Keeps a body, without what is secret; returns its length. */
-  #body(log: RunLog, path: string, body: Uint8Array): number {
+  #body(log: RunLog, path: string, body: Uint8Array | string): number {
     if (PRIVATE.test(path)) return NOT_KEPT;
     if (!SECRETS.test(path)) return log.keep(body);
     try {
-      const value: unknown = JSON.parse(Buffer.from(body).toString());
+      const value: unknown = JSON.parse(textOfBody(body));
       const hidden = this.#withoutSecrets(log, value);
-      return log.keep(Buffer.from(JSON.stringify(hidden)));
+      return log.keep(JSON.stringify(hidden));
     } catch {
       return NOT_KEPT;
     }
@@ -580,17 +578,34 @@ interface ReadKind {
   readonly bodyOf: BodyOf;
 }
 
-/** Object with some members of its own; the others are those of another. */
+function textOfBody(body: Uint8Array | string): string {
+  return typeof body === "string" ? body : asBuffer(body).toString();
+}
+
+/**
+ * Object with some members of its own; the others are those of another. Its members
+ * are found once, as they are used in each run.
+ */
 function delegating<T extends object>(target: T, own: Partial<T>): T {
-  const members: Record<PropertyKey, unknown> = { ...own };
-  return new Proxy(target, {
-    get(_, name) {
-      if (name in members) return members[name];
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return members[name] = value.bind(target);
-    },
-  });
+  const members: PropertyDescriptorMap = {};
+  for (
+    let from: object | null = target;
+    from !== null && from !== Object.prototype;
+    from = Object.getPrototypeOf(from) as object | null
+  ) {
+    const found = Object.getOwnPropertyDescriptors(from) as Record<
+      string,
+      PropertyDescriptor
+    >;
+    for (const [name, { value }] of Object.entries(found)) {
+      if (name in members || name === "constructor") continue;
+      members[name] = typeof value === "function"
+        ? { value: (value as (...of: unknown[]) => unknown).bind(target) }
+        : { get: () => Reflect.get(target, name, target) as unknown };
+    }
+  }
+  for (const [name, value] of Object.entries(own)) members[name] = { value };
+  return Object.defineProperties({}, members) as T;
 }
 
 /** Body that is handed on in chunks, and given as a whole at its end. */

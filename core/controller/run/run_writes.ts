@@ -5,6 +5,7 @@ import type {
   ApplyObject,
   KubernetesObject,
   NewObject,
+  ObjectMeta,
   WrittenAs,
 } from "../../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
@@ -76,6 +77,7 @@ const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
   signal: "signal?",
   propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
   uid: "name?",
+  live: "boolean?",
 };
 
 /** What a run writes: the verbs of its context, and what its result needs. */
@@ -408,13 +410,23 @@ export class RunWrites<P extends KubernetesObject> {
   ): Promise<void> {
     checkOptions(options, DELETE_RULES, "ctx.delete()");
     this.#run.throwIfAborted();
-    const { signal = this.#run.signal, propagationPolicy, uid } = options;
+    const { signal = this.#run.signal, propagationPolicy } = options;
     const target = await this.#keyOf(kind, key);
+    let read: Partial<ObjectMeta> | undefined = Object(key);
+    if (options.live) {
+      const stored = await this.#deps.client.find(kind, target, { signal });
+      if (stored === undefined) return;
+      if (read?.resourceVersion === undefined) read = stored.metadata;
+    }
+    const uid = options.uid ?? read?.uid;
+    const resourceVersion = read?.resourceVersion;
     try {
       await this.#deps.client.delete(kind, target, {
         signal,
         propagationPolicy: propagationPolicy ?? "Background",
-        ...(uid !== undefined && { preconditions: { uid } }),
+        ...(uid || resourceVersion) && {
+          preconditions: { uid, resourceVersion },
+        },
       });
       this.#run.wrote({ verb: "delete", kind, key: keyText(target) });
     } catch (error) {

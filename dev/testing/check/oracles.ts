@@ -77,9 +77,13 @@ export function judgeReference(
 }
 
 function unhandled({ run }: Case): readonly Violation[] {
-  return notesOf(run, "rejection").slice(0, 1).map(({ text, step }) =>
-    violation("rejection", `an error was not handled: ${text}`, { step })
-  );
+  return notesOf(run, "rejection").slice(0, 1).map(({ text, step }) => {
+    // The stack names the modules of one process.
+    const [error] = text.split("\n", 1);
+    return violation("rejection", `an error was not handled: ${error}`, {
+      step,
+    });
+  });
 }
 
 /** Reports every refusal for lack of rights. */

@@ -1,7 +1,12 @@
 import type { OwnerReference, UntypedObject } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
 import type { PolicyRule } from "@coracle/operator/kinds";
-import { isJsonObject } from "@coracle/operator/internal";
+import {
+  HIDDEN,
+  isJsonObject,
+  isSecretPath,
+  isSecrets,
+} from "@coracle/operator/internal";
 import { writeJson } from "../../apiserver/exact_json.ts";
 import type { OperatorSource } from "../check/operator_source.ts";
 import { operatorAccess } from "../operator_access.ts";
@@ -25,7 +30,6 @@ import type {
   PlanReport,
   SimulatedAnswer,
 } from "./plan_report.ts";
-import { HIDDEN, isSecretPath, isSecrets } from "@coracle/operator/internal";
 import type { Snapshot } from "./snapshot.ts";
 
 /** Writes of an object from which on it may be in a loop. */
@@ -393,8 +397,11 @@ const PUBLIC: ReadonlySet<string> = new Set([
 function notesOf(
   run: PlannedRun,
   { kindOf: _, ...source }: OperatorSource,
-  { info }: Snapshot,
+  { info, definitions }: Snapshot,
 ): readonly string[] {
+  const unserved = Array.from(definitions)
+    .filter(([, definition]) => !isEstablished(definition))
+    .map(([name]) => name);
   const { undefinedKinds, otherDefinitions, record } = run;
   const installs = source.operators.some(({ controllers = [] }) =>
     controllers.some(({ settings }) => settings.install)
@@ -409,6 +416,10 @@ function notesOf(
     `The cluster's definition of ${
       list(otherDefinitions)
     } differs from the operator's: the plan keeps that of the cluster.`,
+    unserved.length > 0 &&
+    `The cluster has definitions that it does not serve, as they are not established: ${
+      list(unserved)
+    }.`,
     info.hidesSecrets &&
     "The values of Secrets are digests: what the operator makes of them differs from the real thing.",
     info.selector !== undefined &&
@@ -423,6 +434,18 @@ function notesOf(
       )
     }.`,
   ].filter((note) => note !== false);
+}
+
+/** Whether a server serves the kind of a definition. */
+function isEstablished(definition: UntypedObject): boolean {
+  const { conditions } = Object(definition["status"]) as {
+    readonly conditions?: unknown;
+  };
+  return Array.isArray(conditions) &&
+    conditions.some((one) =>
+      isJsonObject(one) && one["type"] === "Established" &&
+      one["status"] === "True"
+    );
 }
 
 /** Change without secret values, and with values of a bounded size. */

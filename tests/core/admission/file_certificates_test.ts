@@ -39,7 +39,10 @@ test("FileCertificates keeps the pair before while a replacement is not whole", 
     ...silentLogger,
     warn: (message) => void warnings.push(message),
   };
-  const certificates = new FileCertificates(filesIn(folder), log);
+  const certificates = new FileCertificates(filesIn(folder), {
+    log,
+    subject: "webhook",
+  });
   const { certificate, key } = first;
   const before = { serving: { certificate, key }, bundle };
   assert.deepEqual(await certificates.read(), before);
@@ -59,7 +62,10 @@ test("FileCertificates names a file that is missing at the start, and no key", a
   const { certificate, key } = issue();
   writeFileSync(join(folder, "tls.crt"), certificate);
   writeFileSync(join(folder, "tls.key"), key);
-  const certificates = new FileCertificates(filesIn(folder), silentLogger);
+  const certificates = new FileCertificates(filesIn(folder), {
+    log: silentLogger,
+    subject: "webhook",
+  });
   await assert.rejects(certificates.read(), (error: Error) => {
     assert.match(
       error.message,

@@ -186,12 +186,14 @@ try {
   const bundle = Buffer.from(data["ca.crt"] ?? "", "base64").toString();
   const rotated = await certificateNow() !== first;
   const trusted = bundle.split("BEGIN").length - 1;
-  console.log(
+  process.stdout.write(
     `${count} requests, ${ends} ends of replicas by ${signal}; certificate ${
       rotated ? "rotated" : "not rotated"
-    }, ${trusted} trusted; ${failures.length} refused`,
+    }, ${trusted} trusted; ${failures.length} refused\n`,
   );
-  for (const failure of failures.slice(0, 5)) console.log(failure);
+  for (const failure of failures.slice(0, 5)) {
+    process.stdout.write(`${failure}\n`);
+  }
   process.exitCode = failures.length > 0 || !rotated || trusted !== 1 ? 1 : 0;
 } finally {
   for (const replica of replicas) await replica.end("SIGKILL");

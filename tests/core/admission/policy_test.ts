@@ -228,7 +228,7 @@ test("admission() says where each rule is enforced, and why there", () => {
     `${place} ${rule}`
   );
   assert.deepEqual(found, [
-    "CEL rule the object: self.?spec.?name == oldSelf.?spec.?name",
+    "CEL rule the object: (has(self.spec) && has(self.spec.name)) == (has(oldSelf.spec) && has(oldSelf.sp…",
     "schema spec: required",
     "schema spec.name: required",
     "schema spec.min: minimum 1",

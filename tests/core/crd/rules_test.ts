@@ -44,7 +44,8 @@ test("rule() becomes a rule of the definition, without its twin", () => {
 
 test("immutable() compares a field that may be absent, on both sides", () => {
   assert.deepEqual(rulesOf([immutable(".spec.class")]), [{
-    rule: "self.?spec.?class == oldSelf.?spec.?class",
+    rule:
+      "(has(self.spec) && has(self.spec.class)) == (has(oldSelf.spec) && has(oldSelf.spec.class)) && (!(has(self.spec) && has(self.spec.class)) || self.spec.class == oldSelf.spec.class)",
     message: "spec.class is immutable",
     fieldPath: ".spec.class",
   }]);

@@ -2,15 +2,43 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { denoPermissions } from "../../../dev/cli/deno_permissions.ts";
+import type { OperatorDescription } from "../../../dev/cli/operator_description.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { PROJECT, runCommand } from "../../support/child_process.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
-/** Operator without leader election, whose first run writes an Event. */
+const API_SERVER_PORT = "kubernetes.default.svc:443";
+
+/** Facts about an operator with probes and secure metrics. */
+function describedOperator(
+  host = "127.0.0.1",
+  port = 0,
+  secure = true,
+): OperatorDescription {
+  return {
+    controllers: [],
+    settings: {
+      namespaces: ["default"],
+      probes: {
+        port,
+        host,
+        debug: false,
+        metrics: { secure, port: 0, host, certificates: "self" },
+      },
+    },
+  };
+}
+
+/** Operator whose first run writes an Event. */
 const OPERATOR = `
 import { Operator } from "${join(PROJECT, "mod.ts")}";
 const kind = (kind, plural) => ({ group: "", version: "v1", kind, plural, scope: "Namespaced" });
-const operator = new Operator({ namespaces: ["default"] });
+const operator = new Operator({
+  namespaces: ["default"],
+  leaderElection: { name: "permissions" },
+  probes: { port: 0, host: "127.0.0.1", metrics: { secure: true, port: 0, host: "127.0.0.1" } },
+});
 operator.register(kind("ConfigMap", "configmaps"), {
   async reconcile(_object, ctx) {
     ctx.events.normal("Seen", "It was seen");
@@ -22,31 +50,43 @@ operator.register(kind("ConfigMap", "configmaps"), {
 await operator.start();
 `;
 
-test("An operator on Deno needs the permissions that the docs name", async () => {
-  const docs = readFileSync(join(PROJECT, "docs/containers.md"), "utf8");
-  const [system = ""] = docs.match(/--allow-sys=[\w,]+/) ?? [];
-  const names = ["KUBECONFIG", "HTTPS_PROXY", "https_proxy"];
-  const libraries = ["LOG_TOKENS", "LOG_STREAM"];
-  for (const name of libraries) assert.match(docs, new RegExp(`\`${name}\``));
+test("An operator on Deno runs with the permissions of its manifests alone", async () => {
   const folder = temporaryFolder();
   const server = await ApiServer.start({ port: 0 });
   try {
     const kubeconfig = writeText(folder, "kubeconfig", server.kubeconfig);
     const program = writeText(folder, "operator.mjs", OPERATOR);
-    const run = (env: string, sys: string) =>
+    const described = describedOperator();
+    // The kubeconfig stands for the service account of a pod.
+    const flags = denoPermissions([described]).map((flag) =>
+      flag.replace(API_SERVER_PORT, new URL(server.url).host)
+        .replace("--allow-read=", `--allow-read=${kubeconfig},`)
+    );
+    const run = (permissions: readonly string[]) =>
       runCommand([
         "deno",
         ...["run", "--no-prompt", "--no-check", "--no-remote"],
         ...["--conditions=@coracle/source", "--config", "deno.json"],
-        ...["--allow-net", "--allow-read", env, sys],
+        ...permissions,
         program,
       ], { env: { KUBECONFIG: kubeconfig, DENO_NO_UPDATE_CHECK: "1" } });
-    const { code, stdout, stderr } = await run("--allow-env", system);
+    const { code, stdout, stderr } = await run(flags);
     assert.deepEqual([code, /^reconciled$/m.test(stdout)], [0, true], stderr);
-    const unnamed = await run(`--allow-env=${names}`, system);
-    assert.match(unnamed.stderr, /NotCapable: .*LOG_(?:TOKENS|STREAM)/);
-    const hostless = await run("--allow-env", "--allow-sys=systemMemoryInfo");
+    assert.doesNotMatch(stderr, /NotCapable/);
+    const hostless = await run(
+      flags.map((flag) => flag.replace("hostname,", "")),
+    );
     assert.match(hostless.stderr, /NotCapable: .*hostname/);
+    const dockerfile = readFileSync(
+      join(PROJECT, "packages/create-operator/template/deno/Dockerfile"),
+      "utf8",
+    );
+    const [, command = "[]"] = /^CMD (.*)$/m.exec(dockerfile) ?? [];
+    assert.deepEqual(
+      JSON.parse(command).filter((word: string) => word.startsWith("--allow-"))
+        .map((word: string) => word.replace("PORT,", "")),
+      denoPermissions([describedOperator("0.0.0.0", 8080, false)]),
+    );
   } finally {
     await server.stop();
   }

@@ -377,3 +377,22 @@ test("loadOperatorConfig ignores variables without a value", async () => {
   };
   assert.deepEqual((await loadOperatorConfig({ environment })).operator, {});
 });
+
+test("a configuration reaches options at any depth, and keeps those beside them", async () => {
+  const config = await load("probes: { metrics: { port: 9443 } }", {
+    CORACLE_OPERATOR_PROBES_METRICS_SECURE: "true",
+    CORACLE_OPERATOR_CACHE_SNAPSHOT_PATH: "/var/cache",
+    CORACLE_OPERATOR_LOG_SAMPLING: "false",
+    CORACLE_OPERATOR_LOG_LEVEL: "debug",
+  });
+  const { probes, cache, log } = configuredOperator({
+    config,
+    probes: { port: 8080, metrics: { secure: false, host: "127.0.0.1" } },
+  });
+  assert.deepEqual(probes, {
+    port: 8080,
+    metrics: { secure: true, port: 9443, host: "127.0.0.1" },
+  });
+  assert.deepEqual(cache, { snapshot: { path: "/var/cache" } });
+  assert.deepEqual(log, { level: "debug", sampling: false });
+});

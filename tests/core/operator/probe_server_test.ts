@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
+import process from "node:process";
 import { test } from "node:test";
+import { systemClock } from "../../../core/clock.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
-import { resolveOptions } from "../../../core/api/options.ts";
 import {
-  PROBE_OPTIONS,
-  type ProbeContent,
   type ProbeOptions,
+  probeSettings,
+} from "../../../core/operator/probe_options.ts";
+import {
+  type ProbeContent,
   ProbeServer,
 } from "../../../core/operator/probe_server.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { until } from "../../support/until.ts";
 
 /** Serves probes, and gives the answer to any bytes. */
 async function withProbes(
@@ -24,11 +29,12 @@ async function withProbes(
     why: () => [{}],
     inspect: () => ({ state: "started" }),
     failed() {},
+    clock: systemClock,
     metrics: () => "",
     ...content,
   });
   const given = { port: 0, host: "127.0.0.1", ...options };
-  await probes.start(resolveOptions(given, PROBE_OPTIONS));
+  await probes.start(probeSettings(given));
   try {
     await play((text) =>
       new Promise((resolve, reject) => {
@@ -129,7 +135,7 @@ test("ProbeServer serves the history of an object only if enabled", async () => 
     assert.match(await ask(get("/debug/state")), /"state": "started"/);
     assert.match(
       await ask(get("/other")),
-      /one of \/healthz, \/livez, \/readyz, \/metrics, \/debug\/why, \/debug\/state\s/,
+      /one of \/healthz, \/livez, \/readyz, \/metrics, \/debug\/why, \/debug\/state, \/debug\/profile\/cpu\s/,
     );
   }, { debug: true });
   await withProbes(content, async (ask) => {
@@ -224,6 +230,7 @@ test("ProbeServer rejects a port that is in use", async () => {
 /** A server that the test starts, and how it does so. */
 function plainServer() {
   const probes = new ProbeServer({
+    clock: systemClock,
     state: () => "started",
     health: () => ({ ready: true }),
     why: () => [{}],
@@ -233,7 +240,7 @@ function plainServer() {
   });
   const start = async (port: number) => {
     const options: ProbeOptions = { port, host: "127.0.0.1" };
-    await probes.start(resolveOptions(options, PROBE_OPTIONS));
+    await probes.start(probeSettings(options));
     return probes.port as number;
   };
   return { probes, start };
@@ -280,4 +287,68 @@ test("ProbeServer has no port when it has stopped, and no open connection", asyn
   await probes.stop();
   assert.equal(probes.port, undefined);
   await closed;
+});
+
+test("ProbeServer records a profile of the CPU, and of the heap but on Bun", async () => {
+  const clock = new VirtualClock();
+  const body = (answer: string) =>
+    JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1));
+  await withProbes({ clock }, async (ask) => {
+    const record = async (target: string) => {
+      const answer = ask(get(target));
+      await until("the profile has begun", () => clock.pendingTimers > 0);
+      assert.match(await ask(get(target)), /^HTTP\/1.1 409 /);
+      await clock.advance(10_000);
+      return await answer;
+    };
+    const cpu = await record("/debug/profile/cpu");
+    assert.match(cpu, /^HTTP\/1.1 200 /);
+    assert.ok(Array.isArray(body(cpu).nodes));
+    if (process.versions["bun"] !== undefined) {
+      const heap = await ask(get("/debug/profile/heap"));
+      assert.match(heap, /^HTTP\/1.1 501 /);
+      assert.match(heap, /this runtime has no profiles of the heap/);
+    } else {
+      assert.equal(
+        typeof body(await record("/debug/profile/heap")).head,
+        "object",
+      );
+    }
+    for (const seconds of ["0", "-1", "61", "x", ""]) {
+      const answer = await ask(get(`/debug/profile/cpu?seconds=${seconds}`));
+      assert.match(answer, /^HTTP\/1.1 400 /, seconds);
+    }
+    assert.match(await ask(get("/debug/profile/all")), /^HTTP\/1.1 404 /);
+  }, { debug: true });
+  await withProbes({}, async (ask) => {
+    const answer = await ask(get("/debug/profile/cpu?seconds=1"));
+    assert.match(answer, /^HTTP\/1.1 404 /);
+  });
+});
+
+test("ProbeServer ends a profile whose client is gone", async () => {
+  const clock = new VirtualClock();
+  const probes = new ProbeServer({ clock } as unknown as ProbeContent);
+  await probes.start(
+    probeSettings({ port: 0, host: "127.0.0.1", debug: true }),
+  );
+  try {
+    const socket = connect(probes.port as number, "127.0.0.1");
+    socket.write(get("/debug/profile/cpu?seconds=60"));
+    await until("the profile has begun", () => clock.pendingTimers > 0);
+    socket.destroy();
+    await until("the profile has ended", () => clock.pendingTimers === 0);
+  } finally {
+    await probes.stop();
+  }
+});
+
+test("ProbeServer records no profile for a page of another name", async () => {
+  await withProbes({}, async (ask) => {
+    const head = "GET /debug/profile/cpu HTTP/1.1\r\nhost: evil.example\r\n";
+    assert.match(
+      await ask(`${head}connection: close\r\n\r\n`),
+      /^HTTP\/1.1 403 .*profiles are for the loopback interface/s,
+    );
+  }, { debug: true });
 });

@@ -469,6 +469,17 @@ test("Errors that nobody handled are one finding, that of the first", () => {
   assert.match(found.text, /: first$/);
 });
 
+test("An error that nobody handled is the same finding in each process", () => {
+  const [first, second] = [1, 2].map((number) => {
+    const text =
+      `Error: no\n    at ask (file:///shop.ts?incarnation=${number}:1)`;
+    const trace = [create, note("rejection", text)];
+    return only(clean(run(trace, [[gadget, service]]), "apply"));
+  });
+  assert.equal(first?.signature, second?.signature);
+  assert.equal(first?.text, "an error was not handled: Error: no");
+});
+
 test("An exit explains a step without rest only if it is of that step", () => {
   const record = unquiet(
     run(

@@ -55,7 +55,9 @@ test("replay of a recorded hour: all requests of the same operator are equal", a
 
 /** First difference of another operator, without what is known of its run. */
 async function first(name: keyof typeof operators) {
-  const { differences: [one] } = await replay(name, { untilFirst: true });
+  const { differences: [one] } = await replay(name, {
+    ...{ untilFirst: true, object: "default/shop-1" },
+  });
   const { what, recorded, repeated, fields } = one ?? {};
   return { what, recorded, repeated, fields };
 }

@@ -1,0 +1,160 @@
+/**
+ * Measures what the recording of runs costs: `record_cost.ts [--rounds N]`. Two
+ * operators in one process, one of which records, write the status of each of a
+ * thousand objects in turn, without a network, so that the difference of a few
+ * microseconds is seen. The time includes the threads that compress and write.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "../core/client/client.ts";
+import { WholeBody } from "../core/client/transport/chunk_queue.ts";
+import { patchStatus } from "../core/controller/result.ts";
+import { silentLogger } from "../core/logger.ts";
+import { Operator } from "../core/operator/operator.ts";
+import type { OperatorOptions } from "../core/operator/operator_options.ts";
+import { commandLine } from "../tests/support/command_line.ts";
+import { digits } from "./support/digits.ts";
+import { Greeting } from "./support/greeting.ts";
+import { cpuTime, median } from "./support/sampling.ts";
+
+const OBJECTS = 1_000;
+/** Processor time of a reconcile that writes a status over a socket, in µs. */
+const RECONCILE = 188;
+/** Time in which what was recorded is written, in milliseconds. */
+const FLUSHED_MS = 1_300;
+
+const RESOURCES = {
+  ...{ kind: "APIResourceList", groupVersion: "bench.coracle.dev/v1" },
+  resources: [{
+    ...{ name: "greetings", kind: "Greeting", namespaced: true },
+    verbs: ["get", "list", "patch", "watch"],
+  }],
+};
+
+const { integer } = commandLine("measure the cost of recordings", {
+  rounds: { type: "string", default: "15" },
+});
+const rounds = integer("rounds", 1);
+let version = 1_000;
+
+function greeting(name: string, text: string): object {
+  return {
+    apiVersion: "bench.coracle.dev/v1",
+    kind: "Greeting",
+    metadata: {
+      ...{ name, namespace: "bench", generation: 1 },
+      uid: `53f80bda-c36c-4e8d-999c-${name.slice(1).padStart(12, "0")}`,
+      resourceVersion: String(++version),
+      creationTimestamp: "2026-11-21T03:17:43Z",
+      managedFields: [{
+        ...{ manager: "coracle", operation: "Update", subresource: "status" },
+        ...{ apiVersion: "bench.coracle.dev/v1", fieldsType: "FieldsV1" },
+        time: "2026-11-21T03:17:43Z",
+        fieldsV1: { "f:status": { "f:text": {} } },
+      }],
+    },
+    spec: { name },
+    status: { text },
+  };
+}
+
+/** Operator without a network, and a round in which all of its objects run. */
+async function started(record?: OperatorOptions["record"]) {
+  const answer = (value: unknown) => ({
+    status: 200,
+    headers: {},
+    body: new WholeBody(Buffer.from(JSON.stringify(value))),
+    cancel: () => Promise.resolve(),
+  });
+  const silence = { next: () => new Promise<never>(() => {}) };
+  const client = new Client({
+    transport: {
+      send({ method, path, body }) {
+        if (method === "PATCH") {
+          const name = /greetings\/(g\d+)/.exec(path)?.[1] ?? "";
+          const { status: { text } } = JSON.parse(String(body));
+          return Promise.resolve(answer(greeting(name, text)));
+        }
+        if (path.includes("watch=true")) {
+          return Promise.resolve({
+            ...answer({}),
+            body: { [Symbol.asyncIterator]: () => silence },
+          });
+        }
+        if (!path.includes("greetings")) {
+          return Promise.resolve(answer(RESOURCES));
+        }
+        return Promise.resolve(answer({
+          ...{ kind: "GreetingList", apiVersion: "bench.coracle.dev/v1" },
+          metadata: { resourceVersion: "1" },
+          items: Array.from(
+            { length: OBJECTS },
+            (_, index) => greeting(`g${index}`, "none"),
+          ),
+        }));
+      },
+      close: () => Promise.resolve(),
+    },
+  }, { retry: false });
+  let runs = 0;
+  let done = () => {};
+  const operator = new Operator({
+    ...{ client, logger: silentLogger, record },
+    reconnect: { watchList: false },
+  });
+  const controller = operator.register(Greeting, {
+    reconcile() {
+      if (++runs % OBJECTS === 0) done();
+      return patchStatus({ text: `Hello, ${runs}.` });
+    },
+  });
+  const first = new Promise<void>((resolve) => done = resolve);
+  await operator.start();
+  await first;
+  const keys = [...controller.primaries.keys()];
+  return {
+    operator,
+    async round(): Promise<number> {
+      const before = cpuTime();
+      const ended = new Promise<void>((resolve) => done = resolve);
+      for (const key of keys) controller.trigger(key);
+      await ended;
+      await sleep(FLUSHED_MS);
+      return (cpuTime() - before) / OBJECTS;
+    },
+  };
+}
+
+const path = join(tmpdir(), `coracle-record-${process.pid}`);
+const plain = await started();
+const recorded = await started({ path });
+const costs: { plain: number[]; recorded: number[] } = {
+  plain: [],
+  recorded: [],
+};
+const more: number[] = [];
+for (let round = -5; round < rounds; round++) {
+  const a = await plain.round();
+  const b = await recorded.round();
+  if (round < 0) continue;
+  costs.plain.push(a);
+  costs.recorded.push(b);
+  more.push(b - a);
+}
+await plain.operator.stop();
+await recorded.operator.stop();
+rmSync(path, { force: true });
+const cost = median(more);
+process.stdout.write(
+  `${digits(median(costs.plain))} µs CPU/run without a network\n` +
+    `${digits(median(costs.recorded))} µs CPU/run that is recorded\n` +
+    `${digits(cost)} µs CPU/run for the recording, ${
+      digits(100 * cost / RECONCILE)
+    } % of a reconcile over a socket\n`,
+);

@@ -1,0 +1,79 @@
+import type { OperatorDescription } from "./operator_description.ts";
+import { API_SERVER, LOG_DIRECTORY } from "./operator_deployment.ts";
+
+/** Folder of the service account in a pod. */
+const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** Files that tell the memory limit of the pod. */
+const MEMORY_FILES = ["/proc/self/cgroup", "/sys/fs/cgroup"];
+
+/** Variables that an operator reads. */
+const VARIABLES = [
+  "KUBECONFIG",
+  "KUBERNETES_SERVICE_HOST",
+  "KUBERNETES_SERVICE_PORT",
+  ...["HTTPS_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]),
+  ...["LEVEL", "FORMAT", "SAMPLING", "DIRECTORY"].map((name) =>
+    `CORACLE_OPERATOR_LOG_${name}`
+  ),
+  // Libraries read them: undici, ws and yaml.
+  "UNDICI_NO_WASM_SIMD",
+  "UNDICI_USE_MILO",
+  "JEST_WORKER_ID",
+  "WS_NO_BUFFER_UTIL",
+  "WS_NO_UTF_8_VALIDATE",
+  "LOG_TOKENS",
+  "LOG_STREAM",
+];
+
+/**
+ * Permissions of Deno that operators need in a pod, as flags: what they do
+ * themselves, and nothing that reconcilers call, read or write besides.
+ */
+export function denoPermissions(
+  operators: readonly OperatorDescription[],
+): readonly string[] {
+  const net = [`${API_SERVER}:443`];
+  const read = [SERVICE_ACCOUNT, LOG_DIRECTORY, ...MEMORY_FILES];
+  const write: string[] = [];
+  for (const { settings: { probes, webhooks, cache } } of operators) {
+    if (probes !== undefined) net.push(`${probes.host}:${probes.port}`);
+    const { secure, host, port, certificates } = probes?.metrics ?? {};
+    if (secure) {
+      net.push(`${host}:${port}`);
+      read.push(...pathsOf(certificates));
+    }
+    if (webhooks !== undefined && !("serve" in webhooks)) {
+      const { host, port, service, certificates } = webhooks;
+      net.push(`${host}:${port}`);
+      // It calls itself, to know when others can.
+      net.push(`${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`);
+      if (service !== undefined) {
+        const { name, namespace = "NAMESPACE" } = service;
+        net.push(`${name}.${namespace}.svc:${service.port ?? 443}`);
+      }
+      read.push(...pathsOf(certificates));
+    }
+    const { snapshot } = cache ?? {};
+    if (snapshot !== undefined) {
+      read.push(snapshot.path);
+      write.push(snapshot.path);
+    }
+  }
+  const flag = (name: string, values: readonly string[]) =>
+    values.length === 0 ? [] : [`--allow-${name}=${[...new Set(values)]}`];
+  return [
+    ...flag("net", net),
+    ...flag("env", VARIABLES),
+    ...flag("read", read),
+    ...flag("write", write),
+    ...flag("sys", ["hostname", "systemMemoryInfo"]),
+  ];
+}
+
+/** Paths of the certificates of a server. */
+function pathsOf(certificates: unknown): readonly string[] {
+  return typeof certificates === "object" && certificates !== null
+    ? Object.values(certificates).filter((path) => typeof path === "string")
+    : [];
+}
