@@ -357,6 +357,33 @@ test("the components of a kustomization select the pods and their ports", async 
   assert.equal(template.spec.serviceAccountName, "boats");
 });
 
+test("a chart leads to the event sources of an operator", async () => {
+  const { operators } = inputOf([ELECTED]);
+  const controller = {
+    name: "boats",
+    kind: untyped({
+      group: "sea.dev",
+      version: "v1",
+      kind: "Boat",
+      plural: "boats",
+      scope: "Namespaced",
+    }),
+    secondaryKinds: [],
+    readOnlyKinds: [],
+    listens: [{ name: "pushes", port: 9000, host: "0.0.0.0" }],
+    settings: { install: false, usesFinalizer: false },
+  };
+  const { read } = await filesBy(helmChart, [], {
+    operators: operators.map((one) => ({ ...one, controllers: [controller] })),
+  });
+  const service = read("templates/sources.yaml");
+  assert.match(
+    service,
+    /^ {2}name: "\{\{ include "boats\.fullname" \. \| trunc 55 \| trimSuffix "-" \}\}-sources"$/m,
+  );
+  assert.match(service, /port: 9000\n {6}targetPort: sources\n/);
+});
+
 test("secure metrics have a port, a monitor with HTTPS and roles of their own", async () => {
   const secure = [{
     ...ELECTED,
@@ -451,32 +478,6 @@ test("the alerts and the dashboard of an operator are of its metrics alone", asy
     chart.read("templates/dashboard.yaml"),
     /^ {2}\{\{ include "boats\.fullname" \. \}\}\.json: \|/m,
   );
-
-test("a chart leads to the event sources of an operator", async () => {
-  const { operators } = inputOf([ELECTED]);
-  const controller = {
-    name: "boats",
-    kind: untyped({
-      group: "sea.dev",
-      version: "v1",
-      kind: "Boat",
-      plural: "boats",
-      scope: "Namespaced",
-    }),
-    secondaryKinds: [],
-    readOnlyKinds: [],
-    listens: [{ name: "pushes", port: 9000, host: "0.0.0.0" }],
-    settings: { install: false, usesFinalizer: false },
-  };
-  const { read } = await filesBy(helmChart, [], {
-    operators: operators.map((one) => ({ ...one, controllers: [controller] })),
-  });
-  const service = read("templates/sources.yaml");
-  assert.match(
-    service,
-    /^ {2}name: "\{\{ include "boats\.fullname" \. \| trunc 55 \| trimSuffix "-" \}\}-sources"$/m,
-  );
-  assert.match(service, /port: 9000\n {6}targetPort: sources\n/);
 });
 
 test("an operator without ports has no monitor and lets nothing in", async () => {
