@@ -15,11 +15,9 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject, UntypedObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import {
-  type AdmissionHandlers,
-  admissionOf,
-  type AdmissionOptions,
-  policyAdmission,
+import type {
+  AdmissionHandlers,
+  AdmissionOptions,
 } from "../admission/admission_options.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
 import { checkOption, checkOptions } from "../api/options.ts";
@@ -470,18 +468,7 @@ export class Operator {
         "Cannot admit a kind: the operator is started, so call admit() before start()",
       );
     }
-    this.#admission.add(
-      "binding" in Object(subject)
-        ? policyAdmission(
-          subject as AdmissionPolicy,
-          handlers as unknown as AdmissionHandlers,
-        )
-        : admissionOf(
-          subject as Kind<O>,
-          handlers,
-          options as AdmissionOptions,
-        ),
-    );
+    this.#admission.admit(subject, handlers, options);
   }
 
   /**

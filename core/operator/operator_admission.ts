@@ -4,13 +4,20 @@
  *
  * @module
  */
-import { type Admission, admissionOf } from "../admission/admission_options.ts";
+import {
+  type Admission,
+  type AdmissionHandlers,
+  admissionOf,
+  type AdmissionOptions,
+  policyAdmission,
+} from "../admission/admission_options.ts";
 import {
   admissionRules,
   definitionRules,
 } from "../admission/admission_rules.ts";
 import type { WebhookHealth, Webhooks } from "../admission/webhooks.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
+import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
 import { host } from "../client/host.ts";
@@ -53,6 +60,26 @@ export class OperatorAdmission {
   /** Adds an admission; that of a controller ends with it. */
   add(admission: Admission, controller?: string): void {
     this.#admissions.push({ admission, controller });
+  }
+
+  /** Adds what `operator.admit` was given: a kind or a policy, with its handlers. */
+  admit<O extends KubernetesObject>(
+    subject: Kind<O> | AdmissionPolicy<O>,
+    handlers: AdmissionHandlers<O>,
+    options: AdmissionOptions | undefined,
+  ): void {
+    this.add(
+      "binding" in Object(subject)
+        ? policyAdmission(
+          subject as AdmissionPolicy,
+          handlers as unknown as AdmissionHandlers,
+        )
+        : admissionOf(
+          subject as Kind<O>,
+          handlers,
+          options as AdmissionOptions,
+        ),
+    );
   }
 
   /**

@@ -1,5 +1,6 @@
 import { cp, mkdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { loadConfig } from "../../core/config/load_config.ts";
 import { runCommand } from "./child_process.ts";
 
 /** Programs that images start, by the images' names. */
@@ -102,4 +103,21 @@ async function copy(
     recursive: true,
     filter: (path) => !ignored.includes(path.slice(source.length + 1)),
   });
+}
+
+/**
+ * Command of an image for a place outside of a pod: with the permissions of Deno for
+ * the API server and the file of a kubeconfig, in place of those of a service account,
+ * and for any port of its probes.
+ */
+export async function outsidePod(
+  command: readonly string[],
+  kubeconfig: string,
+): Promise<readonly string[]> {
+  const { server } = await loadConfig({ kubeconfig });
+  return command.map((word) =>
+    word.replace("kubernetes.default.svc:443", new URL(server).host)
+      .replace("0.0.0.0:8080", "0.0.0.0")
+      .replace("--allow-read=", `--allow-read=${kubeconfig},`)
+  );
 }

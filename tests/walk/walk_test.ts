@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { after, before, test } from "node:test";
 import { PROJECT } from "../support/child_process.ts";
-import { runDockerfile } from "../support/dockerfile.ts";
+import { outsidePod, runDockerfile } from "../support/dockerfile.ts";
 import { goTool, NO_GO } from "../support/go_tool.ts";
 import { Kubectl, NO_KUBECTL } from "../support/kubectl.ts";
 import {
@@ -128,9 +128,10 @@ for (const [name, scripts] of Object.entries(RUNTIMES)) {
     const typed = (command: string) =>
       run(command.replace(/^helm/, helm ?? ""), project, cluster);
     await typed(deploy);
-    const operator = new Program(image.command, {
+    const account = await accountConfig(kubectl, project);
+    const operator = new Program(await outsidePod(image.command, account), {
       cwd: image.cwd,
-      env: { ...env, KUBECONFIG: await accountConfig(kubectl, project) },
+      env: { ...env, KUBECONFIG: account },
     });
     try {
       await operator.says(/Operator started/);
