@@ -53,7 +53,7 @@ export async function parseManifests(
 ): Promise<unknown[]> {
   return await documentsOf(
     text,
-    { ...errors, isExact: true },
+    { ...errors, isJson: true },
     ({ parseAllDocuments }, options) =>
       parseAllDocuments(text, {
         ...options,
@@ -78,9 +78,9 @@ type Yaml = typeof import("yaml");
 /** Values of the documents of a text. */
 async function documentsOf(
   text: string,
-  { subject, refuse, isExact }: YamlErrors & {
-    /** Whether numbers that would change are refused. */
-    readonly isExact?: boolean;
+  { subject, refuse, isJson }: YamlErrors & {
+    /** Whether what JSON cannot say is refused. */
+    readonly isJson?: boolean;
   },
   parse: (
     yaml: Yaml,
@@ -132,13 +132,14 @@ async function documentsOf(
         }
       },
       Alias(_, { source, range }, path) {
-        const isWithin = path.some((one) =>
-          yaml.isNode(one) && "anchor" in one && one.anchor === source
-        );
+        const isWithin = isJson &&
+          path.some((one) =>
+            yaml.isNode(one) && "anchor" in one && one.anchor === source
+          );
         if (isWithin) throw fail("an alias within its anchor", range?.[0]);
       },
       Scalar(_, { value, source = "", range }) {
-        if (!isExact || typeof value !== "number") return;
+        if (!isJson || typeof value !== "number") return;
         const isRounded = !Number.isSafeInteger(value) && INTEGER.test(source);
         if (Number.isFinite(value) && !isRounded) return;
         throw fail("a number that JSON or JavaScript lacks", range?.[0]);
