@@ -44,7 +44,6 @@ import {
   type RecordedRead,
   type RecordedStep,
   RUN,
-  runJson,
   type RunRecord,
 } from "./recording_format.ts";
 import { RecordingRing, type RecordingRingDeps } from "./recording_ring.ts";
@@ -340,9 +339,7 @@ export class RunRecorder {
         },
       },
     };
-    if (secrets === undefined) {
-      this.#ring.add(RUN, encodeEntry(runJson(record), log.bodies));
-    } else this.#encode(RUN, record, log);
+    this.#encode(RUN, record, log);
   }
 
   /** Adds an entry without the values of Secrets that its run has read. */

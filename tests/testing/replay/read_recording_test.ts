@@ -8,8 +8,6 @@ import {
   encodeEntry,
   OBJECT,
   RUN,
-  runJson,
-  type RunRecord,
 } from "../../../core/controller/record/recording_format.ts";
 import { RecordingRing } from "../../../core/controller/record/recording_ring.ts";
 import type { RecordSettings } from "../../../core/controller/record/record_options.ts";
@@ -221,40 +219,6 @@ test("recording: parts of a sink are a recording, one after the other", async ()
   assert.deepEqual(await keys(path), ["default/1", "default/2", "default/3"]);
   writeFileSync(path, parts[1]!);
   assert.deepEqual(await keys(path), ["default/2"]);
-});
-
-test("recording: a run is encoded as JSON.stringify would encode it", () => {
-  const run: RunRecord = {
-    ...{ controller: "shop", key: "default/a", n: 1, at: 1.25 },
-    cause: { type: "source", source: 'a "b"', events: 2 },
-    ...{ attempt: 1, last: false, waited: 0.001 },
-    ...{ reads: [], decisions: [], steps: [] },
-    end: { n: 9, t: 3.5, outcome: "done", step: "reconcile" },
-  };
-  const request = { method: "PATCH", path: "/apis/a/b?c=d", body: -1 };
-  const runs: RunRecord[] = [run, {
-    ...{ ...run, deleted: true, finalStateUnknown: false, primary: 7 },
-    ...{ key: "ä/\u2028\n", secrets: true },
-    reads: [["get v1 Pod a/b", 3], ["list", [1, null]], ["x", { value: 0 }]],
-    decisions: [["fight", { a: "ü" }]],
-    steps: [
-      { n: 2, t: 0, request },
-      { n: 3, t: 0.1, request: { ...request, type: "a/b\\", body: 5 } },
-      { n: 4, t: 1, to: 2, answer: { status: 200, body: 70 } },
-      { n: 5, t: 1, to: 3, answer: { status: 429, headers: {}, body: -2 } },
-      { n: 6, t: 2, to: 3, error: { message: "no" }, isAborted: true },
-      { n: 7, t: 2, aborted: "timeout" },
-      { n: 8, t: 2, event: { type: "Normal", reason: "A", message: '"' } },
-    ],
-    end: {
-      ...{ n: 9, t: 3, outcome: "failed", step: "cleanup", error: "a\nb" },
-      ...{ delay: Infinity, next: ["retry", 2_000] },
-    },
-  }];
-  for (const one of runs) {
-    const expected: unknown = JSON.parse(JSON.stringify(one));
-    assert.deepEqual(JSON.parse(runJson(one)), expected);
-  }
 });
 
 test("recording: cut anywhere, it has its whole frames or is refused", async () => {
