@@ -63,7 +63,11 @@ export class Kubectl {
     rest: readonly string[] = [],
     input?: string,
   ): Promise<CommandResult> {
-    return runCommand(this.command(command, rest), { input, limit: 30_000 });
+    // It ends before a collection of its garbage would pay.
+    const env = { GOGC: "off" };
+    return runCommand(this.command(command, rest), {
+      ...{ input, env, limit: 30_000 },
+    });
   }
 
   /** Full command, for those that run until they are ended. */

@@ -35,6 +35,8 @@ test("The sequence of a finding has the runs that failed, and why", async () => 
     },
     kinds: [Scale],
     workload: [{ apply: scale(1) }, { apply: scale(2) }],
+    // The undisturbed run shows it.
+    plans: 1,
   });
   assert.match(found?.title ?? "", /observedGeneration before the generation/);
   const failed = found?.sequence.split("\n")
