@@ -96,7 +96,7 @@ export function jsonLogger(options: {
     // Its rejection would end the process.
     attempt(() => result, lineLost);
   };
-  const logger = leveledLogger(settings, (at, message, fields) => {
+  return leveledLogger(settings, (at, message, fields) => {
     const now = immediate(wallTime(), "wallTime()");
     const { sampling } = settings;
     if (sampling < Infinity) {
@@ -107,8 +107,6 @@ export function jsonLogger(options: {
     }
     writeLine(at, message, fields, now);
   });
-  SETTINGS.set(logger, settings);
-  return logger;
 }
 
 /** Settings of a logger that may change while it is in use. */
@@ -121,12 +119,17 @@ export interface LogSettings {
   sampling: number;
 }
 
-/** Settings of loggers, which loggers with further fields share. */
-const SETTINGS: WeakMap<Logger, LogSettings> = new WeakMap();
+/** Property of loggers with their settings, which those with further fields share. */
+const SETTINGS: unique symbol = Symbol("settings");
+
+/** Logger of {@linkcode jsonLogger}, or made from one. */
+type ConfigurableLogger = Logger & { readonly [SETTINGS]?: LogSettings };
 
 /** Settings of a logger of {@linkcode jsonLogger}; undefined for others. */
-export function logSettingsOf(logger: Logger): LogSettings | undefined {
-  return SETTINGS.get(logger);
+export function logSettingsOf(
+  logger: ConfigurableLogger,
+): LogSettings | undefined {
+  return logger[SETTINGS];
 }
 
 /** Descriptor of standard error. */
@@ -275,10 +278,12 @@ export type WriteLine = (
  * @throws {RangeError} If the level does not exist.
  */
 export function leveledLogger(
-  least: LogLevel | { readonly level: LogLevel },
+  least: LogLevel | LogSettings,
   write: WriteLine,
 ): Logger {
-  const settings = typeof least === "object" ? least : { level: least };
+  const isFixed = typeof least !== "object";
+  const settings = isFixed ? { level: least } : least;
+  const shared = isFixed ? undefined : { [SETTINGS]: least };
   if (!LEVELS.includes(settings.level)) {
     throw new RangeError(
       `Cannot make a logger: "level" must be one of ${
@@ -286,7 +291,7 @@ export function leveledLogger(
       }: received ${JSON.stringify(settings.level)}`,
     );
   }
-  const make = (context: LogFields): Logger => {
+  const make = (context: LogFields): ConfigurableLogger => {
     const logAt =
       (level: LogLevel) => (message: string, fields?: LogFields) => {
         if (LEVELS.indexOf(level) < LEVELS.indexOf(settings.level)) return;
@@ -298,6 +303,7 @@ export function leveledLogger(
       warn: logAt("warn"),
       error: logAt("error"),
       with: (fields) => make({ ...context, ...namedFields(fields) }),
+      ...shared,
     };
   };
   return make({});
@@ -346,7 +352,9 @@ const unfailing: WeakSet<Logger> = new WeakSet([silentLogger]);
  */
 export function unfailingLogger(logger: Logger): Logger {
   if (unfailing.has(logger)) return logger;
-  const wrapped: Logger = {
+  const settings = logSettingsOf(logger);
+  const wrapped: ConfigurableLogger = {
+    ...settings && { [SETTINGS]: settings },
     debug: (message, fields) =>
       attempt(() => logger.debug(message, fields), lineLost),
     info: (message, fields) =>
@@ -362,7 +370,5 @@ export function unfailingLogger(logger: Logger): Logger {
     },
   };
   unfailing.add(wrapped);
-  const settings = SETTINGS.get(logger);
-  if (settings !== undefined) SETTINGS.set(wrapped, settings);
   return wrapped;
 }

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import process from "node:process";
+import { escaped } from "../api/input.ts";
 import { type Clock, deadline } from "../clock.ts";
 
 /** How a program is run, and what it may use. */
@@ -143,7 +144,7 @@ const QUOTED_LENGTH = 1_000;
 
 /** End of the standard error on one line, for an error; empty if there is none. */
 function lastLines(text: string): string {
-  const line = text.trim().replaceAll(/\s+/g, " ");
+  const line = escaped(text.trim().replaceAll(/\s+/g, " "));
   if (line === "") return "";
   const isLong = line.length > QUOTED_LENGTH;
   return `: ${isLong ? `…${line.slice(1 - QUOTED_LENGTH)}` : line}`;

@@ -42,7 +42,8 @@ export async function parseYaml(
 /**
  * Parses the YAML or JSON documents of a text as Kubernetes does, with the limits
  * of {@linkcode parseYaml}: by YAML 1.1, in which `0644` is octal and `yes` is
- * true, without its times and its numbers to the base of 60.
+ * true, without its times and its numbers to the base of 60. A number that would be
+ * rounded, or that JSON does not have, is refused.
  *
  * @throws {RangeError} If the text has too many values.
  */
@@ -52,7 +53,7 @@ export async function parseManifests(
 ): Promise<unknown[]> {
   return await documentsOf(
     text,
-    errors,
+    { ...errors, isJson: true },
     ({ parseAllDocuments }, options) =>
       parseAllDocuments(text, {
         ...options,
@@ -69,12 +70,18 @@ export async function parseManifests(
 /** Tags of YAML 1.1 whose values are no JSON. */
 const OTHER_TAGS = /:(?:timestamp|binary|omap|pairs|set)$/;
 
+/** Pattern of integers in the text. */
+const INTEGER = /^[-+]?(?:[\d_]+|0x[\da-f_]+)$/i;
+
 type Yaml = typeof import("yaml");
 
 /** Values of the documents of a text. */
 async function documentsOf(
   text: string,
-  { subject, refuse }: YamlErrors,
+  { subject, refuse, isJson }: YamlErrors & {
+    /** Whether what JSON cannot say is refused. */
+    readonly isJson?: boolean;
+  },
   parse: (
     yaml: Yaml,
     options: NonNullable<Parameters<Yaml["parseDocument"]>[1]>,
@@ -124,11 +131,24 @@ async function documentsOf(
           names.add(name);
         }
       },
+      Alias(_, { source, range }, path) {
+        const isWithin = isJson &&
+          path.some((one) =>
+            yaml.isNode(one) && "anchor" in one && one.anchor === source
+          );
+        if (isWithin) throw fail("an alias within its anchor", range?.[0]);
+      },
+      Scalar(_, { value, source = "", range }) {
+        if (!isJson || typeof value !== "number") return;
+        const isRounded = !Number.isSafeInteger(value) && INTEGER.test(source);
+        if (Number.isFinite(value) && !isRounded) return;
+        throw fail("a number that JSON or JavaScript lacks", range?.[0]);
+      },
     });
     try {
       return document.toJS();
     } catch {
-      throw fail("a syntax error");
+      throw fail("an alias without its anchor, or too many");
     }
   });
 }

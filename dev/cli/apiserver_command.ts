@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { DATA_FLAG, readUsers, startServer } from "./embedded_server.ts";
+import type { LocalServer } from "./window/local_server.ts";
 import { aborted, listOf, portOf, textOf, writeSecretFile } from "./serving.ts";
 
 export const apiserverCommand: Command = {
@@ -15,6 +16,8 @@ export const apiserverCommand: Command = {
   flags: {
     "port N": "port to serve on; 0 selects any free port",
     "kubeconfig FILE": "kubeconfig file to write",
+    "control FILE":
+      "file to write with the URL of requests that inject faults and move the clock",
     ...DATA_FLAG,
     "token-auth-file FILE":
       'CSV with users, as in kube-apiserver: token,user,uid,"group1,group2"',
@@ -25,9 +28,14 @@ export const apiserverCommand: Command = {
   async run({ flags, terminal }) {
     const kubeconfig = textOf(flags, "kubeconfig") ?? "";
     const tokens = textOf(flags, "token-auth-file");
+    const control = textOf(flags, "control");
     const interrupts = terminal.interrupts();
+    const clock = control === undefined
+      ? undefined
+      : new (await import("../testing/running_clock.ts")).RunningClock();
     const server = await startServer({
       port: portOf(flags),
+      clock,
       data: textOf(flags, "data"),
       users: tokens === undefined ? undefined : readUsers(tokens),
       controllers: flags["controllers"] === undefined
@@ -35,13 +43,20 @@ export const apiserverCommand: Command = {
         : listOf(flags, "controllers"),
       simulate: flags["simulate"] === true,
     });
+    let controls: LocalServer | undefined;
     try {
+      if (clock !== undefined && control !== undefined) {
+        const { serveControl } = await import("./server_control.ts");
+        const { faults } = server;
+        controls = await serveControl({ faults, clock }, control);
+      }
       await writeSecretFile(kubeconfig, server.kubeconfig);
       terminal.out(
         `Serving on ${server.url}\n\n  kubectl --kubeconfig ${kubeconfig} api-resources\n\n`,
       );
       await aborted(interrupts);
     } finally {
+      await controls?.close();
       await server.stop();
     }
     return 0;

@@ -12,7 +12,7 @@ import type {
   JobResult,
   SessionOptions,
 } from "../testing/check/check_session.ts";
-import { programUrl, runtimeFlags } from "./runtime.ts";
+import { programFile, runtimeFlags } from "./runtime.ts";
 
 /** Initial settings of a worker process; plain data. */
 export type WorkerSettings =
@@ -70,8 +70,8 @@ class CheckWorker {
   isAlive = true;
 
   constructor(settings: WorkerSettings) {
-    const { pathname } = programUrl("check_worker");
-    this.#child = spawn(process.execPath, [...runtimeFlags(), pathname], {
+    const file = programFile("check_worker");
+    this.#child = spawn(process.execPath, [...runtimeFlags(), file], {
       stdio: ["pipe", "pipe", "pipe"],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined },
     });

@@ -1,12 +1,11 @@
 import { chmod } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { controllerSwitch } from "../apiserver/controllers/controller_names.ts";
 import type { Command } from "./command.ts";
 import { envtestScripts } from "./envtest/scripts.ts";
 import type { EnvtestSettings } from "./envtest/etcd_stand_in.ts";
-import { programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
+import { programFile, RUNTIME, runtimeFlags } from "./runtime.ts";
 import { listOf, makeFolder, writeOutput } from "./serving.ts";
 
 /** Flags that reduce the memory of Node: small young generation, one thread. */
@@ -21,7 +20,7 @@ function serverCommand(settings: EnvtestSettings): readonly string[] {
     process.execPath,
     ...RUNTIME === "node" ? MEMORY_FLAGS : [],
     ...runtimeFlags(),
-    fileURLToPath(programUrl("envtest/etcd")),
+    programFile("envtest/etcd"),
     JSON.stringify(settings),
   ];
 }

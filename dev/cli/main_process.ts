@@ -2,10 +2,16 @@ import { spawn } from "node:child_process";
 import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import type { DevRun } from "./dev_run.ts";
 import { UsageError } from "./command.ts";
 import { type DescribeOptions, findOperatorFile } from "./operator_module.ts";
-import { checkoutFlags, programUrl, RUNTIME, runtimeFlags } from "./runtime.ts";
+import {
+  checkoutFlags,
+  programFile,
+  RUNTIME,
+  runtimeFlags,
+} from "./runtime.ts";
 import { isRunning, temporaryFolder } from "./serving.ts";
 
 /** Task of a process whose main module is an operator file. */
@@ -63,14 +69,14 @@ async function mainCommand(
   watch: boolean,
 ): Promise<readonly string[]> {
   const path = await findOperatorFile(file);
-  const { href, pathname } = programUrl("main_file");
+  const first = programFile("main_file");
   const isNode = RUNTIME === "node";
   return [
     process.execPath,
     ...runtimeFlags(),
     ...checkoutFlags(),
     isNode ? "--import" : "--preload",
-    RUNTIME === "bun" ? pathname : href,
+    RUNTIME === "bun" ? first : pathToFileURL(first).href,
     ...watch
       ? ["--watch", isNode ? "--watch-preserve-output" : "--no-clear-screen"]
       : [],

@@ -1,3 +1,4 @@
+import { durationText } from "@coracle/operator/core";
 import { causeText } from "@coracle/operator/internal";
 import { requestText } from "../testing/replay/compare_requests.ts";
 import type { KeptRun, Recording } from "../testing/replay/read_recording.ts";
@@ -132,6 +133,6 @@ function toldOf(
         : requestText(request)
     ),
     error: end.error,
-    next: end.next,
+    next: end.next && `${end.next[0]} in ${durationText(end.next[1])}`,
   };
 }

@@ -30,12 +30,16 @@ export function checkoutFlags(): readonly string[] {
 }
 
 /**
- * URL of a main module of the command line, by its path in `cli` without the
- * extension.
+ * File of a main module of the command line.
+ *
+ * @param path Its path in `cli` without the extension.
+ * @param own URL of a module of the command line.
  */
-export function programUrl(path: string): URL {
-  const own = new URL(import.meta.url).pathname;
+export function programFile(
+  path: string,
+  own: string = import.meta.url,
+): string {
   const extension = own.slice(own.lastIndexOf("."));
   // The same from cli/, dist/cli/ and dist/chunks/.
-  return new URL(`../cli/${path}${extension}`, import.meta.url);
+  return fileURLToPath(new URL(`../cli/${path}${extension}`, own));
 }

@@ -150,7 +150,8 @@ export async function temporaryFolder(): Promise<string> {
     if (!name.startsWith(prefix) || !pid || isRunning(Number(pid))) continue;
     const folder = join(parent, name);
     const found = await lstat(folder).catch(() => undefined);
-    if (found?.uid !== process.getuid?.()) continue;
+    // Windows has no user IDs, and a folder for temporary files for each user.
+    if (found?.uid !== (process.getuid?.() ?? 0)) continue;
     await rm(folder, { recursive: true, force: true });
   }
   return await mkdtemp(join(parent, `${prefix}${process.pid}-`));

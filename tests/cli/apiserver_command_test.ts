@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { untyped } from "../../core/api/kind.ts";
@@ -7,9 +8,10 @@ import { loadConfig } from "../../core/config/load_config.ts";
 import { coracle, Program } from "../support/program.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
-test("coracle apiserver reads users from a file as kube-apiserver does", async () => {
+test("coracle apiserver takes a file of users, and requests that control it", async () => {
   const folder = temporaryFolder();
   const kubeconfig = join(folder, "kubeconfig");
+  const control = join(folder, "control.json");
   const users = writeText(
     folder,
     "tokens.csv",
@@ -22,9 +24,20 @@ test("coracle apiserver reads users from a file as kube-apiserver does", async (
     kubeconfig,
     "--token-auth-file",
     users,
+    "--control",
+    control,
   ));
   try {
     await server.says(/Serving on/);
+    const { url, headers } = JSON.parse(await readFile(control, "utf8"));
+    const body = JSON.stringify({ by: "1h" });
+    const moved = await fetch(`${url}/advance`, {
+      method: "POST",
+      headers,
+      body,
+    });
+    const { now } = await moved.json() as { readonly now: string };
+    assert(Date.parse(now) > Date.now() + 3_000_000, now);
     const config = await loadConfig({ kubeconfig });
     const reviews = untyped({
       group: "authentication.k8s.io",

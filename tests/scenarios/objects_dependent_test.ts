@@ -6,6 +6,7 @@ import { defineKind } from "../../core/crd/define_kind.ts";
 import {
   ClusterRole,
   ConfigMap,
+  CustomResourceDefinition,
   Deployment,
   HorizontalPodAutoscaler,
   Namespace,
@@ -288,6 +289,81 @@ scenario(
     assert.equal(after.metadata.deletionTimestamp, undefined);
     await fixture.remove("a");
     await fixture.until(async () => await fixture.gadget("a") === undefined);
+  },
+);
+
+scenario(
+  "A set is deleted whose kind has lost its version, and has a dash in its name",
+  async (fixture) => {
+    const { client } = fixture;
+    const group = "versions.coracle.dev";
+    const define = (kind: string, old: { readonly served: boolean }) => {
+      const singular = kind.toLowerCase();
+      const plural = `${singular}s`;
+      const schema = {
+        openAPIV3Schema: {
+          type: "object",
+          "x-kubernetes-preserve-unknown-fields": true,
+        },
+      };
+      return client.apply(CustomResourceDefinition, {
+        metadata: { name: `${plural}.${group}` },
+        spec: {
+          group,
+          scope: "Cluster",
+          names: { plural, singular, kind, listKind: `${kind}List` },
+          versions: [
+            { name: "v1", served: true, storage: true, schema },
+            { name: "v1beta1", storage: false, schema, ...old },
+          ],
+        },
+      });
+    };
+    const kinds = ["Aging", "Set-Part"];
+    const isServed = (version: string) => async () => {
+      const served = (await client.resources()).filter((one) =>
+        one.group === group && one.version === version
+      );
+      return served.length === kinds.length;
+    };
+    for (const kind of kinds) await define(kind, { served: true });
+    await fixture.until(isServed("v1beta1"));
+    const objects = kinds.map((kind) => ({
+      apiVersion: `${group}/v1beta1`,
+      kind,
+      metadata: { name: "a" },
+    }));
+    const sets = await startSets(fixture, { first: objects });
+    await fixture.create("a");
+    await fixture.until(() => sets.last?.done === true);
+    for (const kind of kinds) await define(kind, { served: false });
+    await fixture.until(async () => !await isServed("v1beta1")());
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
+    for (const kind of kinds) {
+      const left = await client.list(untyped({ group, version: "v1", kind }));
+      assert.deepEqual(left.items, []);
+      const name = `${kind.toLowerCase()}s.${group}`;
+      await client.delete(CustomResourceDefinition, { name });
+    }
+  },
+);
+
+scenario(
+  "An object in a namespace that the set does not watch is refused",
+  async (fixture) => {
+    const sets = await startSets(fixture, {
+      first: [{
+        ...map("one"),
+        metadata: { name: "one", namespace: "kube-public" },
+      }],
+    }, { namespaces: ["default"] });
+    await fixture.create("a");
+    await fixture.until(() => sets.errors.length > 0);
+    assert.match(
+      sets.errors[0] ?? "",
+      /it must watch the namespaces of its objects, .*received ConfigMap kube-public\/one$/,
+    );
   },
 );
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ApiError } from "../../core/api/api_error.ts";
-import { keyOf } from "../../core/api/object_key.ts";
+import { keyOf, type ObjectKey } from "../../core/api/object_key.ts";
 import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
@@ -127,12 +127,17 @@ scenario(
       await tryTo(ConfigMap, metadata);
       await tryTo(ConfigMap, metadata, { live: true });
       await tryTo(ConfigMap, "a", { live: true, uid: "other" });
+      // Such as an owner reference, which has the UID and no version.
+      await tryTo(ConfigMap, { ...KEY, uid: "other" } as ObjectKey, {
+        live: true,
+      });
       await tryTo(ConfigMap, "a", { live: true });
       await tryTo(ConfigMap, "a", { live: true });
     }, { retry: false });
     await fixture.create("a");
-    await fixture.until(() => ends.length === 5);
+    await fixture.until(() => ends.length === 6);
     assert.deepEqual(ends, [
+      [true, true],
       [true, true],
       [true, true],
       [true, true],

@@ -259,6 +259,11 @@ scenario(
       ({ header }, { kind }) => void seen.add(`${kind} ${header.namespace}`),
       { namespaces: ["default"], labelSelector: "watched=kinds" },
     );
+    operator.watchKinds(
+      { groups: [""] },
+      () => Promise.reject(new Error("An async handler has failed")),
+      { labelSelector: "watched=kinds", name: "failing" },
+    );
     await fixture.start(operator);
     assert.ok(names(kinds).includes("ConfigMap"));
     assert.ok(!names(kinds).includes("Binding"));
@@ -268,5 +273,10 @@ scenario(
     });
     await fixture.until(() => seen.size === 1);
     assert.deepEqual([...seen], ["ConfigMap default"]);
+    await fixture.until(() =>
+      fixture.log.some(({ fields }) =>
+        String(fields["error"]).includes("An async handler has failed")
+      )
+    );
   },
 );

@@ -56,8 +56,8 @@ const RULES: OptionRules<CommandOptions> = {
  * @throws {Error} If the program is not installed, fails, prints too much or exceeds
  * its time limit, after which it and its children are killed. If it failed, the error
  * has the end of its standard error, and never its arguments, input or output.
- * @throws {TypeError | RangeError} If its output has no objects, as `fromYaml` says,
- * or an option is unknown or invalid.
+ * @throws {TypeError | RangeError} If its output has other things than objects, as
+ * `fromYaml` says, or an option is unknown or invalid.
  * @throws The reason of the signal, if that fires.
  *
  * @example

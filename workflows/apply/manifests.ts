@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { escaped } from "../../core/api/input.ts";
@@ -102,7 +103,7 @@ async function readTexts(
           `Cannot read ${file}: the files must have at most ${MAX_BYTES} bytes together`,
         );
       }
-      rest -= text.length;
+      rest -= Buffer.byteLength(text);
       texts.push([file, text]);
     }
   }
@@ -171,12 +172,20 @@ async function isFolder(path: string): Promise<boolean> {
  * may write it.
  *
  * @param source Name of their source, for errors.
- * @throws {TypeError} If one is no object with apiVersion, kind and name.
+ * @throws {TypeError} If they are no list, or one is no object with apiVersion, kind
+ * and name.
  */
 export function manifestObjects(
   values: Iterable<unknown>,
   source: string,
 ): UntypedObject[] {
+  if (typeof Object(values)[Symbol.iterator] !== "function") {
+    throw new TypeError(
+      `Cannot read ${source}: they must be a list: received ${
+        typeText(values)
+      }`,
+    );
+  }
   const objects: UntypedObject[] = [];
   const open: Iterator<unknown>[] = [values[Symbol.iterator]()];
   for (let number = 1; open.length > 0;) {
@@ -187,13 +196,14 @@ export function manifestObjects(
     }
     if (value === null || value === undefined) continue;
     const { kind, items } = Object(value) as Record<string, unknown>;
-    if (String(kind).endsWith("List") && Array.isArray(items)) {
+    const isList = Array.isArray(items) || items === null;
+    if (String(kind).endsWith("List") && isList) {
       if (open.length > MAX_DEPTH) {
         throw new RangeError(
           `Cannot read ${source}: its lists are nested more than ${MAX_DEPTH} times`,
         );
       }
-      open.push(items[Symbol.iterator]());
+      open.push((items ?? [])[Symbol.iterator]());
     } else objects.push(manifestObject(value, `${source}, object ${number++}`));
   }
   return objects;
@@ -222,6 +232,11 @@ function manifestObject(value: unknown, place: string): UntypedObject {
   }
   if (typeof (namespace ?? "") !== "string") {
     throw refuse("have a metadata.namespace that is text", namespace);
+  }
+  for (const field of ["labels", "annotations"]) {
+    const given = (metadata as Record<string, unknown>)[field] ?? {};
+    if (isJsonObject(given)) continue;
+    throw refuse(`have a metadata.${field} that is an object`, given);
   }
   const { status: _, ...object } = value;
   return object as unknown as UntypedObject;

@@ -83,7 +83,7 @@ export interface ObjectsDependentOptions<P extends KubernetesObject> {
   readonly namespace?: ((primary: P) => string) | undefined;
   /**
    * Namespaces in which the objects are watched; `"inherited"` follows those of the
-   * controller.
+   * controller. An object in another namespace is refused.
    *
    * @default {"inherited"}
    */
@@ -222,6 +222,9 @@ const POLICY_ANNOTATION = "helm.sh/resource-policy";
 /** Pause before a kind is looked up that its definition should serve, in ms. */
 const SERVED_CHECK_MS = 1_000;
 
+/** Pause before the objects of a deleted set are looked up again, in ms. */
+const DELETED_CHECK_MS = 30_000;
+
 /** Maximum number of objects that a message names. */
 const NAMED_OBJECTS = 3;
 
@@ -359,7 +362,8 @@ class ObjectSet<P extends KubernetesObject>
     const message = `Waiting until they are gone: ${
       named([...resource.keys()])
     }`;
-    return { met: false, message };
+    // The end of a version of a kind, whose objects must be found anew, is no event.
+    return { met: false, message, recheckAfter: DELETED_CHECK_MS };
   }
 
   /** Places objects in namespaces, and marks them as those of the set. */
@@ -368,7 +372,7 @@ class ObjectSet<P extends KubernetesObject>
     definitions: ReadonlyMap<string, ResolvedKind>,
     { primary, ctx }: Run<P>,
   ): Promise<readonly Member[]> {
-    const { primaryKind } = this.#watches;
+    const { primaryKind, namespaces } = this.#watches;
     const marks = ownerAnnotations(ctx.key, primaryKind);
     const members: Member[] = [];
     for (const { metadata, ...fields } of objects) {
@@ -389,6 +393,16 @@ class ObjectSet<P extends KubernetesObject>
         throw new RangeError(
           `Cannot apply the set "${this.#name}": its primary cannot be in it: received ${kind} ${
             keyText(ctx.key)
+          }`,
+        );
+      }
+      if (
+        namespace !== undefined && namespaces !== "all" &&
+        !namespaces.includes(namespace)
+      ) {
+        throw new RangeError(
+          `Cannot apply the set "${this.#name}": it must watch the namespaces of its objects, so add this one to the option "namespaces": received ${kind} ${
+            keyText({ namespace, name })
           }`,
         );
       }
@@ -619,7 +633,7 @@ class ObjectSet<P extends KubernetesObject>
   }
 }
 
-const RECORDED_KIND = /^(?:[a-z0-9.-]+\/)?[a-z0-9]+\/[A-Za-z0-9]+$/;
+const RECORDED_KIND = /^(?:[a-z0-9.-]+\/)?[a-z0-9-]+\/[A-Za-z0-9-]+$/;
 
 /** Text of the kind of an object: `apps/v1/Deployment`. */
 function kindOf({ apiVersion, kind }: ObjectReference): string {

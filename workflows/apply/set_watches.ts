@@ -145,6 +145,12 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
     return this.#started.primaryKind;
   }
 
+  /** Namespaces that are watched. */
+  get namespaces(): NamespaceSet {
+    const { namespaces } = this.#options;
+    return namespaces === "inherited" ? this.#namespaces : namespaces;
+  }
+
   get #started(): SourceContext<P> {
     if (this.#context !== undefined) return this.#context;
     throw new Error(
@@ -153,13 +159,14 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
   }
 
   /**
-   * Opens the watch of a kind for a primary, until it is released.
+   * Opens the watch of a kind for a primary, until it is released. An open one is
+   * of no use once the server no longer serves its version.
    *
    * @returns Fulfilled when the watch has synced.
    * @throws {ApiError} With `isNotFound`, if the server does not serve the kind.
    * @throws {Error} If the right to watch it is missing, or it does not sync in time.
    */
-  open(kind: Kind, ctx: Context<P>): Promise<WatchedKind<P>> {
+  async open(kind: Kind, ctx: Context<P>): Promise<WatchedKind<P>> {
     const id = kindText(kind);
     this.#registry = ctx.sources;
     let entry = this.#entries.get(id);
@@ -171,7 +178,20 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
       });
     }
     entry.users.add(keyText(ctx.key));
-    return entry.opened;
+    const watched = await entry.opened;
+    if (watched.source.health().status === "unhealthy") {
+      await this.#checkServed(kind, ctx);
+    }
+    return watched;
+  }
+
+  async #checkServed(kind: Kind, { client }: Context<P>): Promise<void> {
+    try {
+      await client.resolve(untypedOf(kind), { fresh: true });
+    } catch (error) {
+      // In an outage, the cache still says what a set has.
+      if (ApiError.is(error) && error.isNotFound) throw error;
+    }
   }
 
   /** Stops the watches that only this primary has used, except of some kinds. */
@@ -203,11 +223,11 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
   }
 
   async #add(
-    { group, version, kind }: Kind,
+    kind: Kind,
     { client, clock, signal, sources }: Context<P>,
   ): Promise<WatchingSource<P, UntypedObject>> {
     // A kind that was not served before is looked up again.
-    const resolved = await client.resolve(untyped({ group, version, kind }));
+    const resolved = await client.resolve(untypedOf(kind));
     await this.#checkRight(resolved, { client, signal });
     const source = this.#sourceOf(resolved);
     const added = sources.add(source);
@@ -231,11 +251,11 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
     kind: ResolvedKind,
     { client, signal }: Pick<Context<P>, "client" | "signal">,
   ): Promise<void> {
-    const { namespaces, name } = this.#options;
-    const wanted = namespaces === "inherited" ? this.#namespaces : namespaces;
-    const places = wanted === "all" || kind.scope === "Cluster"
+    const { name } = this.#options;
+    const { namespaces } = this;
+    const places = namespaces === "all" || kind.scope === "Cluster"
       ? [undefined]
-      : wanted;
+      : namespaces;
     const labelSelector = `${SET_LABEL}=${name}`;
     for (const namespace of places) {
       try {
@@ -256,6 +276,11 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
       namespaces,
     });
   }
+}
+
+/** Kind without its path, which the discovery is asked for. */
+function untypedOf({ group, version, kind }: Kind): Kind<UntypedObject> {
+  return untyped({ group, version, kind });
 }
 
 /** Mapper by the annotations of the objects of sets. */

@@ -280,6 +280,22 @@ export function recordsOf(raw: Uint8Array): FrameRecord[] {
   throw new SnapshotRefusal("damaged", "the records of a frame do not fill it");
 }
 
+/** Part of a record. */
+export type FramePart = Uint8Array | number | string;
+
+/** Number of bytes that the parts of a record have at most. */
+export function mostBytes(parts: readonly FramePart[]): number {
+  let most = 0;
+  for (const part of parts) {
+    most += typeof part === "string"
+      ? 3 * part.length
+      : typeof part === "number"
+      ? 4
+      : part.length;
+  }
+  return most;
+}
+
 /** Composer of the records of one frame. */
 export class FrameComposer {
   #bytes: Buffer = Buffer.alloc(64 * 1024);
@@ -303,17 +319,18 @@ export class FrameComposer {
     this.#bytes.set(bytes.subarray(start, end), at);
   }
 
-  /** Adds a record of several parts; texts are encoded in place. */
-  addParts(type: number, parts: readonly (Uint8Array | string)[]): void {
-    let most = RECORD_HEAD_BYTES;
-    for (const part of parts) {
-      most += typeof part === "string" ? 3 * part.length : part.length;
-    }
-    const start = this.#room(most);
+  /**
+   * Adds a record of several parts: bytes, texts, which are encoded in place, and
+   * numbers of 32 bits.
+   */
+  addParts(type: number, parts: readonly FramePart[]): void {
+    const start = this.#room(RECORD_HEAD_BYTES + mostBytes(parts));
     let at = start + RECORD_HEAD_BYTES;
     for (const part of parts) {
       if (typeof part === "string") at += this.#bytes.write(part, at);
-      else {
+      else if (typeof part === "number") {
+        at = this.#bytes.writeUInt32LE(part, at);
+      } else {
         this.#bytes.set(part, at);
         at += part.length;
       }

@@ -176,7 +176,8 @@ export class FollowedKinds {
     const owners = this.#owners;
     informer.addHandler((event) => {
       owners.changed(event, informer);
-      handler?.(event, kind);
+      // The promise of an async handler, whose rejection is logged.
+      return handler?.(event, kind);
     }, { name: watch });
     deps.log.info("Follows a kind", { watch, kind: kindText(kind) });
     if (this.#settings.reconciler === undefined) return;

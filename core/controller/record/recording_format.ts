@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { shortText, textWithCause } from "../../error_text.ts";
 import type { RunCause } from "../cause.ts";
 
@@ -118,8 +118,8 @@ export interface RecordedEnd {
   /** Pause before the next run that its result asks for, in milliseconds. */
   readonly delay?: number | undefined;
   readonly error?: string | undefined;
-  /** What follows, such as `retry in 2s`. */
-  readonly next?: string | undefined;
+  /** What follows, and after how many milliseconds. */
+  readonly next?: readonly [what: string, delay: number] | undefined;
 }
 
 /** Run as it is kept; bodies follow it. */
@@ -146,20 +146,74 @@ export interface RunRecord {
   readonly end: RecordedEnd;
 }
 
-/** Encodes an entry with the bodies that follow it, after a line feed. */
+/** Entry, as JSON, with the bodies that follow it, after a line feed. */
 export function encodeEntry(
-  entry: object,
+  json: string,
   bodies: readonly (Uint8Array | string)[],
 ): readonly (Uint8Array | string)[] {
-  return [JSON.stringify(entry), "\n", ...bodies];
+  return [`${json}\n`, ...bodies];
 }
 
-/** Encodes a number of 32 bits. */
-export function encodeNumber(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
+/**
+ * JSON of a run, equal to that of `JSON.stringify`, for which so small a value takes
+ * longer than for all else that is recorded of a run.
+ */
+export function runJson(run: RunRecord): string {
+  const { deleted, finalStateUnknown, primary, secrets, end } = run;
+  let text = `{"controller":${quoted(run.controller)},"key":${
+    quoted(run.key)
+  },"n":${run.n},"at":${run.at},"cause":${
+    JSON.stringify(run.cause)
+  },"attempt":${run.attempt},"last":${run.last},"waited":${run.waited}`;
+  if (deleted !== undefined) text += `,"deleted":${deleted}`;
+  if (finalStateUnknown !== undefined) {
+    text += `,"finalStateUnknown":${finalStateUnknown}`;
+  }
+  if (primary !== undefined) text += `,"primary":${primary}`;
+  if (secrets !== undefined) text += `,"secrets":${secrets}`;
+  text += `,"reads":${listJson(run.reads)},"decisions":${
+    listJson(run.decisions)
+  },"steps":[`;
+  let comma = "";
+  for (const step of run.steps) {
+    text += comma + stepJson(step);
+    comma = ",";
+  }
+  const { delay, error, next } = end;
+  text +=
+    `],"end":{"n":${end.n},"t":${end.t},"outcome":"${end.outcome}","step":${
+      quoted(end.step)
+    }`;
+  // A pause may be infinite, which JSON has no number for.
+  if (delay !== undefined) text += `,"delay":${JSON.stringify(delay)}`;
+  if (error !== undefined) text += `,"error":${quoted(error)}`;
+  if (next !== undefined) text += `,"next":[${quoted(next[0])},${next[1]}]`;
+  return `${text}}}`;
 }
+
+function stepJson(step: RecordedStep): string {
+  const { n, t, request, to, answer } = step;
+  if (request !== undefined) {
+    const { method, path, type, body } = request;
+    return `{"n":${n},"t":${t},"request":{"method":"${method}","path":${
+      quoted(path)
+    }${type === undefined ? "" : `,"type":${quoted(type)}`},"body":${body}}}`;
+  }
+  return answer !== undefined && answer.headers === undefined
+    ? `{"n":${n},"t":${t},"to":${to},"answer":{"status":${answer.status},"body":${answer.body}}}`
+    : JSON.stringify(step);
+}
+
+function listJson(list: readonly unknown[]): string {
+  return list.length === 0 ? "[]" : JSON.stringify(list);
+}
+
+/** JSON of a text, most of which have nothing to escape. */
+function quoted(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+const PLAIN = /^[ !#-[\]-~]*$/;
 
 /**
  * Decodes an entry.

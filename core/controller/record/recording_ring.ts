@@ -8,6 +8,8 @@ import {
   FRAME_BYTES,
   FRAME_HEAD_BYTES,
   FrameComposer,
+  type FramePart,
+  mostBytes,
   readHead,
 } from "../../cache/snapshot/snapshot_format.ts";
 import { type Clock, loadModule, type Timer } from "../../clock.ts";
@@ -18,6 +20,7 @@ import {
   PART_STEP,
   type PartIdentity,
   RECORDING,
+  RUN,
 } from "./recording_format.ts";
 import type { RecordSettings } from "./record_options.ts";
 
@@ -30,6 +33,10 @@ const SINK_MS = 60_000;
 const SINK_BYTES = 4 * 1024 * 1024;
 /** Bytes that may wait to be written; runs beyond it are left out. */
 const MAX_WAITING = 8 * 1024 * 1024;
+/** Bytes of the head of a part and of a frame, at most. */
+const MAX_HEAD_BYTES = 1024;
+/** Bytes of records that a sink gets at once, at most. */
+const MAX_SINK_FRAME = 2 * MAX_WAITING;
 /** Pause after a failure, in milliseconds. */
 const FAILURE_PAUSE_MS = 60_000;
 const FILE_MODE = 0o600;
@@ -84,13 +91,21 @@ export class RecordingRing {
     });
   }
 
-  /** Adds a record; it is written soon. */
-  add(type: number, parts: readonly (Uint8Array | string)[]): void {
+  /** Adds a record; it is written soon, unless a part has no room for it. */
+  add(type: number, parts: readonly FramePart[]): void {
+    if (this.#isClosed) return;
     const { clock, settings: { sink } } = this.#deps;
+    if (this.#composer.length + mostBytes(parts) > this.#maxFrame) {
+      if (type === RUN) this.#miss();
+      // Later runs may refer to what is left out here.
+      this.#isBegun = false;
+      void this.flush();
+      return;
+    }
     this.#composer.addParts(type, parts);
     const limit = sink === undefined ? FRAME_BYTES : SINK_BYTES;
     if (this.#composer.length >= limit) void this.flush();
-    else if (!this.#isClosed) {
+    else {
       this.#timer ??= clock.setTimer(() => {
         this.#timer = undefined;
         void this.flush();
@@ -104,8 +119,9 @@ export class RecordingRing {
     const mayWrite = this.#deps.clock.now() >= this.#pausedUntil;
     if (mayWrite && !this.#isClosed && waiting < MAX_WAITING) {
       if (this.#gap > 0) {
-        this.add(GAP, [Buffer.from(JSON.stringify({ runs: this.#gap }))]);
+        const runs = this.#gap;
         this.#gap = 0;
+        this.add(GAP, [JSON.stringify({ runs })]);
       }
       if (!this.#isBegun) {
         this.#isBegun = true;
@@ -113,9 +129,13 @@ export class RecordingRing {
       }
       return true;
     }
+    this.#miss();
+    return false;
+  }
+
+  #miss(): void {
     this.#gap++;
     this.#dropped.add(1);
-    return false;
   }
 
   /** Writes what is waiting. */
@@ -175,11 +195,6 @@ export class RecordingRing {
     if (this.#end === 0 || isOld || this.#position + room > this.#end) {
       await this.#beginPart(file);
     }
-    if (this.#position + room > this.#end) {
-      throw new RangeError(
-        `Cannot write a frame: it must have at most ${this.#partBytes} bytes: received ${room}`,
-      );
-    }
     const { bytes, digest } = await composer.encode(this.#digest, COMMIT);
     await writeAt(file, bytes, this.#position);
     this.#position += bytes.length;
@@ -209,6 +224,13 @@ export class RecordingRing {
     this.#isBegun = false;
   }
 
+  /** Bytes of records that have room in a part, or are given to a sink at once. */
+  get #maxFrame(): number {
+    return this.#deps.settings.sink === undefined
+      ? this.#partBytes - MAX_HEAD_BYTES
+      : MAX_SINK_FRAME;
+  }
+
   get #partBytes(): number {
     const length = this.#deps.settings.size / PARTS;
     return Math.floor(length / PART_STEP) * PART_STEP;
@@ -222,7 +244,9 @@ export class RecordingRing {
       return open(path, "wx+", FILE_MODE);
     });
     try {
-      const { size } = await file.stat();
+      const { size, mode } = await file.stat();
+      // Others could read what is added to a file that was theirs, or copied.
+      if ((mode & 0o077) !== 0) await file.chmod(FILE_MODE);
       let last = -1;
       let isOurs = size === 0;
       for (let at = 0; at < size; at += PART_STEP) {

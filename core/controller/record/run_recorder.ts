@@ -6,11 +6,11 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Buffer } from "node:buffer";
-import { durationText } from "../../api/duration.ts";
 import { ApiError } from "../../api/api_error.ts";
 import { type Kind, kindText, sameKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
+import { pointerSteps } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 import { asBuffer, type ByteRange } from "../../json/byte_range.ts";
 import type { Client } from "../../client/client.ts";
@@ -33,7 +33,6 @@ import { liveName, needlessName } from "./decisions.ts";
 import {
   DISCOVERY,
   encodeEntry,
-  encodeNumber,
   isDiscovery,
   MAX_ERROR_LENGTH,
   NO_BODY,
@@ -45,6 +44,7 @@ import {
   type RecordedRead,
   type RecordedStep,
   RUN,
+  runJson,
   type RunRecord,
 } from "./recording_format.ts";
 import { RecordingRing, type RecordingRingDeps } from "./recording_ring.ts";
@@ -59,6 +59,11 @@ const MAX_STEPS = 10_000;
 /** Paths whose bodies may be of any kind, or secret. */
 const PRIVATE = /\/(?:proxy|log|token)(?:[/?]|$)|\/tokenreviews/;
 const SECRETS = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:[/?]|$)/;
+
+/** Members of an entry whose texts are the framework's. */
+const OWN_TEXTS: ReadonlySet<string> = new Set(
+  ["aborted", "controller", "key", "method", "outcome", "step", "type"],
+);
 
 /** What is known of a run so far. */
 class RunLog {
@@ -111,7 +116,6 @@ export class RunRecorder {
   readonly #ring: RecordingRing;
   readonly #client: Client;
   readonly #current: AsyncLocalStorage<RunLog> = new AsyncLocalStorage();
-  readonly #logs: WeakMap<object, RunLog> = new WeakMap();
   readonly #redact: ReturnType<typeof secretDigests> = secretDigests();
   readonly #wanted: RegExp | undefined;
   /** Numbers of the objects that the present part has. */
@@ -262,7 +266,7 @@ export class RunRecorder {
           if (!isKept) return dispatcher.dispatch(run);
           const log = new RunLog(++this.#lastStep, run.startedAt);
           log.at = clock.wallTime() - (clock.now() - run.startedAt);
-          this.#logs.set(run, log);
+          run.recorded = log;
           if (!run.isUnread) {
             log.primary = this.#number(log, run.primary, {
               kind,
@@ -281,8 +285,9 @@ export class RunRecorder {
       },
       observer: {
         ended: (run, result, plan) => {
-          const log = this.#logs.get(run);
-          if (log === undefined) return;
+          const { recorded: log } = run;
+          if (!(log instanceof RunLog)) return;
+          run.recorded = undefined;
           log.hasEnded = true;
           this.#write(controller, log, { run, result, plan });
         },
@@ -328,33 +333,51 @@ export class RunRecorder {
           error: recordedErrorText(error),
         },
         ...nextIn < Infinity && {
-          next: `${rescheduleAt < timerAt ? "reschedule" : timerCause} in ${
-            durationText(Math.round(nextIn))
-          }`,
+          next: [
+            rescheduleAt < timerAt ? "reschedule" : timerCause as string,
+            Math.round(nextIn),
+          ],
         },
       },
     };
-    this.#encode(RUN, record, log);
+    if (secrets === undefined) {
+      this.#ring.add(RUN, encodeEntry(runJson(record), log.bodies));
+    } else this.#encode(RUN, record, log);
   }
 
-  #encode(type: number, entry: object, { bodies, secrets }: RunLog): void {
+  /** Adds an entry without the values of Secrets that its run has read. */
+  #encode(
+    type: number,
+    entry: { readonly steps: readonly RecordedStep[] },
+    { bodies, secrets }: RunLog,
+  ): void {
     if (secrets === undefined) {
-      this.#ring.add(type, encodeEntry(entry, bodies));
+      this.#ring.add(type, encodeEntry(JSON.stringify(entry), bodies));
       return;
     }
     // Texts that a run has read in a Secret may be anywhere in what it wrote.
     const hidden = bodies.map((body) =>
-      Buffer.from(secrets.hide(textOfBody(body)))
-    );
-    const lengths = new Map(
-      bodies.map((body, index) => [body, hidden[index]!.length]),
+      Buffer.from(secrets.hideJson(textOfBody(body)))
     );
     let at = 0;
-    const text = secrets.hide(JSON.stringify(entry, (name, value: unknown) => {
-      if (name !== "body" || Number(value) < 0) return value;
-      return lengths.get(bodies[at++]!);
+    const length = (body: number) => body < 0 ? body : hidden[at++]!.length;
+    const steps = entry.steps.map((step) => ({
+      ...step,
+      ...step.request !== undefined && {
+        request: { ...step.request, body: length(step.request.body) },
+      },
+      ...step.answer !== undefined && {
+        answer: { ...step.answer, body: length(step.answer.body) },
+      },
     }));
-    this.#ring.add(type, [text, "\n", ...hidden]);
+    const text = JSON.stringify(
+      { ...entry, steps },
+      (name, value: unknown) =>
+        typeof value === "string" && !OWN_TEXTS.has(name)
+          ? secrets.hide(value)
+          : value,
+    );
+    this.#ring.add(type, encodeEntry(text, hidden));
   }
 
   /** Records the resources of the server, from which kinds are completed. */
@@ -372,53 +395,63 @@ export class RunRecorder {
     }
   }
 
-  readonly #middleware: Middleware = (next) => async (request) => {
+  readonly #middleware: Middleware = (next) => (request) => {
     const log = this.#current.getStore();
     const { path } = request;
     if (log === undefined || isDiscovery(path) !== log.isDiscovery) {
-      return await next(request);
+      return next(request);
     }
-    const sent = this.#add(log, { request: this.#requestOf(log, request) });
-    if (sent === undefined) return await next(request);
-    try {
-      const response = await next(request);
-      return this.#answered(log, sent.n, request, response);
-    } catch (error) {
-      const { signal } = request;
-      this.#add(log, {
-        to: sent.n,
-        error: errorOf(error),
-        ...signal?.aborted && { isAborted: true },
-      });
-      throw error;
-    }
+    const secrecy = secrecyOf(path);
+    const sent = this.#add(log, {
+      request: this.#requestOf(log, request, secrecy),
+    });
+    if (sent === undefined) return next(request);
+    return next(request).then(
+      (response) => this.#answered(log, { sent, request, secrecy }, response),
+      (error: unknown) => {
+        this.#add(log, {
+          to: sent.n,
+          error: errorOf(error),
+          ...request.signal?.aborted && { isAborted: true },
+        });
+        throw error;
+      },
+    );
   };
 
   #requestOf(
     log: RunLog,
     { method, path, headers, body }: ApiRequest,
+    secrecy: Secrecy,
   ): NonNullable<RecordedStep["request"]> {
     return {
-      ...{ method, path, type: headers["content-type"] },
-      body: body === undefined ? NO_BODY : this.#body(log, path, body),
+      method,
+      path,
+      type: headers["content-type"],
+      body: body === undefined ? NO_BODY : this.#body(log, secrecy, body),
     };
   }
 
   #answered(
     log: RunLog,
-    to: number,
-    { path, verb, mayPause }: ApiRequest,
+    { sent, request: { verb, mayPause }, secrecy }: {
+      readonly sent: RecordedStep;
+      readonly request: ApiRequest;
+      readonly secrecy: Secrecy;
+    },
     response: HttpResponse,
   ): HttpResponse {
     const { status, body } = response;
     const pause = response.headers["retry-after"];
     const answer = (bytes?: Uint8Array) => {
       this.#add(log, {
-        to,
+        to: sent.n,
         answer: {
           status,
           ...pause !== undefined && { headers: { "retry-after": pause } },
-          body: bytes === undefined ? NOT_KEPT : this.#body(log, path, bytes),
+          body: bytes === undefined
+            ? NOT_KEPT
+            : this.#body(log, secrecy, bytes),
         },
       });
     };
@@ -440,9 +473,9 @@ export class RunRecorder {
   }
 
   /** Keeps a body, without what is secret; returns its length. */
-  #body(log: RunLog, path: string, body: Uint8Array | string): number {
-    if (PRIVATE.test(path)) return NOT_KEPT;
-    if (!SECRETS.test(path)) return log.keep(body);
+  #body(log: RunLog, secrecy: Secrecy, body: Uint8Array | string): number {
+    if (secrecy === "private") return NOT_KEPT;
+    if (secrecy === "none") return log.keep(body);
     try {
       const value: unknown = JSON.parse(textOfBody(body));
       const hidden = this.#withoutSecrets(log, value);
@@ -456,12 +489,20 @@ export class RunRecorder {
   #withoutSecrets(log: RunLog, value: unknown): unknown {
     if (Array.isArray(value)) {
       return value.map((one: { path?: string; value?: unknown }) => {
-        const [, field = "", name] = String(one.path).split("/");
-        if (!/^(?:data|stringData|metadata)$/.test(field)) return one;
-        if (!("value" in one) || field === "metadata") return one;
-        const part = { [field]: name ? { [name]: one.value } : one.value };
-        const hidden = this.#hide(log, part)[field] as Record<string, unknown>;
-        return { ...one, value: name ? hidden[name] : hidden };
+        if (!isJsonObject(one) || !("value" in one)) return one;
+        const path = pointerSteps(String(one.path));
+        const part = path.reduceRight<unknown>(
+          (inner, name) => ({ [name]: inner }),
+          one.value,
+        );
+        const hidden: unknown = isJsonObject(part)
+          ? this.#hide(log, part)
+          : part;
+        const shown = path.reduce(
+          (outer, name) => Object(outer)[name] as unknown,
+          hidden,
+        );
+        return { ...one, value: shown };
       });
     }
     if (!isJsonObject(value)) return value;
@@ -559,14 +600,12 @@ export class RunRecorder {
     const body = isSecret || of === undefined
       ? undefined
       : of.bodyOf(object as KubernetesObject);
-    const bytes = body === undefined
-      ? Buffer.from(JSON.stringify(shown))
+    const json = body === undefined
+      ? JSON.stringify(shown)
       : asBuffer(body.bytes).subarray(body.start, body.end);
     this.#ring.add(OBJECT, [
-      encodeNumber(number),
-      secrets === undefined
-        ? bytes
-        : Buffer.from(secrets.hide(bytes.toString())),
+      number,
+      secrets === undefined ? json : secrets.hideJson(json.toString()),
     ]);
     return number;
   }
@@ -576,6 +615,14 @@ export class RunRecorder {
 interface ReadKind {
   readonly kind: Kind;
   readonly bodyOf: BodyOf;
+}
+
+/** What of the bodies of a path may be kept. */
+type Secrecy = "none" | "private" | "secrets";
+
+function secrecyOf(path: string): Secrecy {
+  if (PRIVATE.test(path)) return "private";
+  return SECRETS.test(path) ? "secrets" : "none";
 }
 
 function textOfBody(body: Uint8Array | string): string {

@@ -12,6 +12,8 @@ import { isJsonObject } from "../../patch/json_value.ts";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Minimum length of a secret text that is looked for in others. */
 const MIN_TEXT = 6;
+/** Texts and numbers of JSON. */
+const JSON_VALUE = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Text in place of a secret one. */
 export const HIDDEN = "(hidden)";
 
@@ -117,6 +119,20 @@ export class SecretTexts {
     this.#texts.set(trimmed, shown);
     // As it is inside of JSON.
     this.#texts.set(JSON.stringify(trimmed).slice(1, -1), shown);
+  }
+
+  /**
+   * Replaces secret texts in JSON, which stays JSON: a number that has one becomes a
+   * text.
+   */
+  hideJson(json: string): string {
+    if (this.hide(json) === json) return json;
+    const hidden = json.replace(JSON_VALUE, (value) => {
+      const shown = this.hide(value);
+      return shown === value || value.startsWith('"') ? shown : `"${shown}"`;
+    });
+    // It was no JSON, or has the structure of a secret text.
+    return this.hide(hidden);
   }
 
   /** Replaces secret texts in a text. */

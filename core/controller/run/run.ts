@@ -150,6 +150,8 @@ export class Run<P extends KubernetesObject> {
   onInterrupt: ((cause: RunCause) => void) | undefined;
   /** Span of the trace; undefined without a tracer. */
   span: Span | undefined;
+  /** What its recording has so far; undefined if it is not recorded. */
+  recorded: object | undefined;
   /** Result of the workflow of the controller. */
   workflow: ManagedWorkflowResult | undefined;
   /** Whether the run removes the finalizer: the object may be deleted soon. */

@@ -412,14 +412,14 @@ export class RunWrites<P extends KubernetesObject> {
     this.#run.throwIfAborted();
     const { signal = this.#run.signal, propagationPolicy } = options;
     const target = await this.#keyOf(kind, key);
-    let read: Partial<ObjectMeta> | undefined = Object(key);
+    let { uid, resourceVersion }: Partial<ObjectMeta> = Object(key);
     if (options.live) {
       const stored = await this.#deps.client.find(kind, target, { signal });
       if (stored === undefined) return;
-      if (read?.resourceVersion === undefined) read = stored.metadata;
+      uid ??= stored.metadata.uid;
+      resourceVersion ??= stored.metadata.resourceVersion;
     }
-    const uid = options.uid ?? read?.uid;
-    const resourceVersion = read?.resourceVersion;
+    uid = options.uid ?? uid;
     try {
       await this.#deps.client.delete(kind, target, {
         signal,

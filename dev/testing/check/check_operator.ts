@@ -539,6 +539,7 @@ class Check {
       scenario,
       perturbations,
       masked: this.#masked,
+      ignored: this.#options.ignore,
     };
     const judged = await this.#runner!.run(job) as Judgement;
     this.#cpu += judged.cpu;

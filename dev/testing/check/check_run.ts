@@ -17,6 +17,7 @@ import {
 } from "@coracle/operator/internal";
 import type { CheckOptions } from "../check_options.ts";
 import { SHOWN } from "./calls.ts";
+import { MARK } from "./mark.ts";
 import type { OperatorSource } from "./operator_source.ts";
 import {
   type ForeignChange,
@@ -335,28 +336,35 @@ async function play(
   });
 }
 
-/** Deletes an owned object, or changes a field of it. */
-async function makeChange(world: World, change: ForeignChange): Promise<void> {
-  const { target, field } = change;
+/** Deletes an owned object, or changes its metadata or a field of it. */
+async function makeChange(
+  world: World,
+  { target, change }: ForeignChange,
+): Promise<void> {
   const work = () => {
-    if (field === undefined) return world.delete(target);
-    const path = pointerSteps(`/${field}`);
+    if (change === "delete") return world.delete(target);
+    if (change === "annotate") return patch({ metadata: MARK });
+    const path = pointerSteps(`/${change.field}`);
     const object = objectsOf(world).find((one) =>
       isDeepStrictEqual(referenceOf(one), target)
     );
     const other = otherValue(valueAt(object, path));
     if (other === undefined) return Promise.resolve();
-    const patch = path.reduceRight<unknown>(
-      (inner, part) => ({ [part]: inner }),
-      other,
-    ) as JsonObject;
+    return patch(
+      path.reduceRight<unknown>(
+        (inner, part) => ({ [part]: inner }),
+        other,
+      ) as JsonObject,
+    );
+  };
+  const patch = (fields: JsonObject) => {
     const { apiVersion, kind, name, namespace } = target;
     return world.patch(
       {
-        ...patch,
+        ...fields,
         apiVersion,
         kind,
-        metadata: { ...patch["metadata"] as object, name, namespace },
+        metadata: { ...fields["metadata"] as object, name, namespace },
       } as UntypedObject,
     );
   };

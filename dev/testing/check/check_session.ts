@@ -67,6 +67,8 @@ export type Job =
     readonly scenario: Scenario;
     readonly perturbations: readonly Perturbation[];
     readonly masked: readonly string[];
+    /** Those of the masked names that the user has given. */
+    readonly ignored?: readonly string[] | undefined;
   }
   /** Runs of all schedules. */
   | {
@@ -264,8 +266,9 @@ export class CheckSession {
   }
 
   async #judged(
-    { scenario, masked }: Pick<Job, "scenario"> & {
+    { scenario, masked, ignored }: Pick<Job, "scenario"> & {
       readonly masked: readonly string[];
+      readonly ignored?: readonly string[] | undefined;
     },
     perturbations: readonly Perturbation[],
     run: RunRecord,
@@ -279,6 +282,7 @@ export class CheckSession {
         reference,
         run,
         masked: new Set([...masked, ...others]),
+        ignored: new Set(ignored),
         primaryKinds: this.#primaryKinds,
       });
     let violations = judgedBy(reference);

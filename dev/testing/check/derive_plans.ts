@@ -36,6 +36,7 @@ export const PLAN_KINDS = {
   webhook: "the operator's webhooks are away, late or not trusted for a minute",
   delete: "someone deletes an owned object",
   edit: "someone changes an owned field",
+  annotate: "someone annotates and labels an owned object",
   cascade: "an object is deleted after its parts",
   refuse: "a write is refused three times",
   late: "pods become ready late",
@@ -273,7 +274,8 @@ function* stalePlans(
 
 /**
  * Restarts at the end of a step that creates an object, after which the
- * operator does not see the new objects of its kind for a while.
+ * operator does not see the new objects of its kind for a while; and restarts
+ * after which it does not see its own writes to one kind.
  */
 function* laggingPlans(
   scenario: Scenario,
@@ -281,6 +283,10 @@ function* laggingPlans(
 ): Generator<Candidate> {
   for (const [at, { writes: write, objects }] of run.steps.entries()) {
     const [step, older] = [scenario.steps[at], run.steps[at - 1]];
+    const isGone = step !== undefined && "delete" in step;
+    if (at >= scenario.known && step?.settle !== false && !isGone) {
+      yield* laggingParts(scenario, run, at);
+    }
     if (step === undefined || older === undefined || !("apply" in step)) {
       continue;
     }
@@ -297,6 +303,37 @@ function* laggingPlans(
     const { resource } = shown;
     const { revision } = older;
     yield [{ do: "stale", write, revision, ms: STALE_MS, resource }];
+  }
+}
+
+/** Restarts at the end of a step after which one kind of parts lags behind it. */
+function* laggingParts(
+  scenario: Scenario,
+  run: RunRecord,
+  at: number,
+): Generator<Candidate> {
+  const byUser = new Set(appliedKeys(scenario).map((key) => key.split(" ")[0]));
+  const own = new Set(
+    writesOf(run).filter(({ step, effect, kind, subresource }) =>
+      step === at && effect !== "nothing" && subresource === "" &&
+      !byUser.has(kind)
+    ).map(({ uid }) => uid),
+  );
+  const shown = eventsOf(run).filter(({ step, uid }) =>
+    step === at && own.has(uid)
+  );
+  const write = run.steps[at]?.writes ?? 0;
+  const kinds = Map.groupBy(
+    shown,
+    ({ group, resource }) => `${resource}.${group}`,
+  );
+  for (const [kind, [first, ...others]] of kinds) {
+    const { resource, revision } = first!;
+    const content = [first!, ...others].map(({ event, namespace, name }) =>
+      `${event} ${namespace}/${name}`
+    );
+    const stale = { write, revision: revision - 1, ms: STALE_MS, resource };
+    yield [{ do: "stale", ...stale }, `${kind} without ${content}`];
   }
 }
 
@@ -402,6 +439,15 @@ function* foreignPlans(
         byUser.has(stateKey(one)) && Number(metadataOf(one)["generation"]) > 1
       );
       yield [{ do: "delete", ...address }, `${key} ${content} ${isChanged}`];
+      // What others add goes when the operator sees it, or with its next change.
+      const next = writes.find((write) =>
+        write.uid === uid && write.subresource === "" && write.step > step &&
+        write.effect === "changed"
+      );
+      const later = next === undefined
+        ? ""
+        : `${signatureOf(next)} ${JSON.stringify(next.body ?? null)}`;
+      yield [{ do: "annotate", ...address }, `${key} ${later}`];
       const fields = ownFields(own).filter((path) =>
         valueAt(object, path) !== undefined
       );

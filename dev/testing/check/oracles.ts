@@ -16,6 +16,8 @@ import {
   stateKey,
 } from "./state.ts";
 import { extraCalls } from "./call_oracles.ts";
+import { drawnAgain, removedMarks } from "./kept_oracles.ts";
+import { withoutMark } from "./mark.ts";
 import {
   MAX_WRITES,
   notesOf,
@@ -48,6 +50,8 @@ export function judge(one: Case): readonly Violation[] {
     ...settles(one),
     ...stuckFinalizers(one),
     ...extraWrites(one),
+    ...drawnAgain(one),
+    ...removedMarks(one),
     ...extraCalls(one),
     ...endStates(one),
     ...statusTruth(one),
@@ -282,7 +286,7 @@ function endStates(one: Case): readonly Violation[] {
     if (scenario.steps[step]?.settle === false) continue;
     const differences = stateDifferences(
       clusterState(expected.objects, ignored),
-      clusterState(found.objects, ignored),
+      clusterState(found.objects.map(withoutMark), ignored),
       masked,
     );
     if (differences.length === 0) continue;

@@ -30,8 +30,8 @@ export type Perturbation =
     readonly downMs?: number | undefined;
   }
   /**
-   * Lists and watches, of `resource` if it is given, answer with an earlier
-   * revision, as from an API server that lags behind. With `write` the operator is
+   * Watches, and lists that name a version, of `resource` if it is given, answer
+   * with an earlier revision, as from an API server that lags behind. With `write` the operator is
    * killed after that write first. Ends after `ms`, or before the next write if
    * all resources lag.
    */
@@ -413,13 +413,21 @@ export class Perturbations {
 
   /** Effect of lasting perturbations on a request; undefined without any. */
   effect(
-    { verb, resource }: { readonly verb: string; readonly resource: string },
+    { verb, resource, path }: {
+      readonly verb: string;
+      readonly resource: string;
+      /** Path of the request with its query. */
+      readonly path: string;
+    },
   ): FaultEffect | undefined {
     const throttledUntil = resource === "leases"
       ? this.#leasesThrottledUntil
       : this.#throttledUntil;
     if (this.#now < throttledUntil) return { status: 429, retryAfter: 1 };
-    if (verb !== "list" && verb !== "watch") return undefined;
+    // A list that names no version is that of the newest state.
+    const mayLag = verb === "watch" ||
+      verb === "list" && /[?&]resourceVersion=\d/.test(path);
+    if (!mayLag) return undefined;
     if (this.#stale === undefined) return undefined;
     const { revision, resource: lagging = resource } = this.#stale;
     return resource === lagging ? { staleAt: revision } : undefined;

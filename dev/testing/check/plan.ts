@@ -94,8 +94,11 @@ function wrongPlan(text: string): RangeError {
 export interface ForeignChange {
   readonly step: number;
   readonly target: ObjectReference;
-  /** JSON pointer without the first slash; undefined for a deletion. */
-  readonly field?: string | undefined;
+  /** What is done: a deletion, or a change of metadata or of one field. */
+  readonly change: "delete" | "annotate" | {
+    /** JSON pointer without the first slash. */
+    readonly field: string;
+  };
 }
 
 /** Maximum pause between two attempts of an operator, in milliseconds. */
@@ -182,7 +185,7 @@ const APPLIED = {
 };
 
 /** Schemas of the changes between the steps of the workload, by kind. */
-const DELETE = z.strictObject(OBJECT);
+const OWNED = z.strictObject(OBJECT);
 const EDIT = z.strictObject({ ...OBJECT, field: TEXT });
 const UPGRADE = z.strictObject({ step: NUMBER });
 const CASCADE = UPGRADE;
@@ -228,11 +231,12 @@ export function worldPlan(all: readonly Perturbation[]): WorldPlan {
         waits.add(jump.step);
         aftermath += jump.ms;
       }
-    } else if (kind === "delete" || kind === "edit") {
-      const { step, field, ...target } = kind === "edit"
-        ? read(EDIT)
-        : { field: undefined, ...read(DELETE) };
-      foreign.push({ step, field, target });
+    } else if (kind === "edit") {
+      const { step, field, ...target } = read(EDIT);
+      foreign.push({ step, target, change: { field } });
+    } else if (kind === "delete" || kind === "annotate") {
+      const { step, ...target } = read(OWNED);
+      foreign.push({ step, target, change: kind });
     } else if (kind === "cascade") cascades.add(read(CASCADE).step);
     else if (kind === "down") {
       const { write, step } = read(DOWN);

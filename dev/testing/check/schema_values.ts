@@ -172,10 +172,14 @@ export function leafChanges(
     return listChanges(schema, value, path);
   }
   const name = String(path.at(-1) ?? "");
-  return scalars(schema, name)
-    .filter((other) => other !== value)
-    .slice(0, Array.isArray(schema.enum) ? MAX_SIZE : 2)
-    .map((other) => ({ path, value: other }));
+  const others = scalars(schema, name).filter((other) => other !== value);
+  // Nothing at all is often a case of its own, such as no replicas.
+  const chosen = Array.isArray(schema.enum)
+    ? others.slice(0, MAX_SIZE)
+    : others.includes(0)
+    ? [...others.filter((other) => other !== 0).slice(0, 1), 0]
+    : others.slice(0, 2);
+  return chosen.map((other) => ({ path, value: other }));
 }
 
 function objectChanges(

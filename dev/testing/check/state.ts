@@ -272,7 +272,7 @@ export function stateDifferences(
 }
 
 /** Whether a field, or one that it is a part of, is not compared. */
-function isMasked(name: string, masked: ReadonlySet<string>): boolean {
+export function isMasked(name: string, masked: ReadonlySet<string>): boolean {
   if (masked.has(name)) return true;
   for (const one of masked) {
     const isAbove = name.startsWith(one) && one.includes(" .") &&

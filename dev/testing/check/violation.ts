@@ -26,6 +26,8 @@ export interface Case {
   readonly run: RunRecord;
   /** Differences between reference runs of different seeds, to be ignored. */
   readonly masked: ReadonlySet<string>;
+  /** Those of them that the user has named. */
+  readonly ignored?: ReadonlySet<string> | undefined;
   /** Names of the primaries' kinds, such as `WebPage`. */
   readonly primaryKinds: ReadonlySet<string>;
 }

@@ -4,13 +4,11 @@ import {
   type Logger,
   type UntypedObject,
 } from "@coracle/operator/client";
-import type { OperatorHandle } from "@coracle/operator/core";
 import { installCrd } from "@coracle/operator/crd";
 import {
   leveledLogger,
   modulesLoaded,
   nextTurn,
-  replaceHost,
   type WebhookHost,
 } from "@coracle/operator/internal";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
@@ -32,17 +30,13 @@ import { type ObjectReference, referenceOf } from "./object_reference.ts";
 import { OtherWriters } from "./other_writers.ts";
 import { podHooks } from "./pod_readiness.ts";
 import type { RequestEntry, TraceEntry, TraceSink } from "./trace.ts";
-import { answersCalls } from "./world_calls.ts";
 import { WorldClock } from "./world_clock.ts";
-import { replaceGlobals } from "./world_globals.ts";
-import { replaceHttp } from "./world_http.ts";
 import { worldControllers } from "./world_controllers.ts";
 import { type WorldPoint, WorldPoints } from "./world_point.ts";
-import { replaceProcess } from "./world_process.ts";
+import { type Incarnation, replaceRuntime } from "./world_runtime.ts";
 import { type Chooser, randomChooser, Schedule } from "./world_schedule.ts";
 import { StoredObjects, type WorldObjects } from "./world_objects.ts";
 import type { WorldOptions } from "./world_options.ts";
-import { replaceServers } from "./world_servers.ts";
 import {
   type Surroundings,
   targetOf,
@@ -60,8 +54,6 @@ const MAX_REAL_MS = 20_000;
 const RESTART_MS = { first: 10_000, longest: 300_000 };
 
 const MINUTE_MS = 60_000;
-/** Minimum time after which a watch ends: longer than any run, in milliseconds. */
-const WATCH_TIMEOUT_MS = 30 * 24 * 60 * MINUTE_MS;
 /** Factor for the required time without changes after a failed request. */
 const FAILED_STILL = 4;
 /** Number of requests and deliveries in a virtual second that take no time. */
@@ -74,17 +66,6 @@ const UNCOUNTED = { writes: -1e9, events: -1e9 };
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
-
-/** Simulated process of the operator. */
-interface Incarnation {
-  readonly number: number;
-  readonly clock: ReturnType<WorldClock["view"]>;
-  readonly leaseClock: LeaseClock;
-  readonly transport: WorldTransport;
-  readonly random: Random;
-  readonly made: OperatorHandle[];
-  alive: boolean;
-}
 
 let active: World | undefined;
 
@@ -302,7 +283,7 @@ export class World {
       edit: (target, change) =>
         this.#others.change("check", target, change).catch(() => {}),
     });
-    this.#replaceGlobals();
+    this.#replaceRuntime();
     await this.#settle();
     const { content, from } = this.#options;
     if (content === undefined && from === undefined) this.#objects.begin();
@@ -389,60 +370,25 @@ export class World {
     };
   }
 
-  #replaceGlobals(): void {
-    const current = () => this.#current;
-    const clock = () => current()?.clock ?? this.#outside;
-    const random = () => (current()?.random ?? this.#random).next();
-    const restoreHost = replaceHost({
-      openTransport: () => {
-        const { transport } = current() ?? {};
-        if (transport !== undefined) return transport;
-        throw new Error("Cannot connect: no operator runs in this world");
-      },
-      clock,
-      random,
-      hostname: () => "operator-0",
-      servesProbes: false,
+  #replaceRuntime(): void {
+    this.#restore.push(replaceRuntime({
+      options: this.#options,
+      current: () => this.#current,
+      outside: this.#outside,
+      random: this.#random,
+      perturbations: this.#perturbations,
       webhooks: this.#webhooks,
-      minWatchTimeout: WATCH_TIMEOUT_MS,
-      leaderClock: () => current()?.leaseClock,
+      trace: this.#sink,
+      logger: this.#logger(),
       ended: this.#ended.promise,
-      operators: {
-        runs: true,
-        logger: this.#logger(),
-        made: (operator) => void current()?.made.push(operator),
-      },
-    });
-    this.#restore.push(
-      replaceProcess({
-        exit: (code) => this.#exit(`process.exit(${code ?? ""})`),
-        rejected: (error) => this.#rejected(error),
-      }),
-      restoreHost,
-      replaceHttp(),
-      replaceServers(),
-      replaceGlobals({
-        clock,
-        random,
-        uuid: () => (current()?.random ?? this.#random).uid(),
-        fetch: answersCalls(this.#options.fetch, {
-          clock: this.#outside,
-          perturbations: this.#perturbations,
-          trace: this.#sink,
-          now: () => this.now,
-          incarnation: () => this.incarnation,
-          active: () => this.#activity++,
-          holds: (change) => {
-            if (this.#options.fetchesReally) this.#working += change;
-          },
-          crash: (why) => this.#crash(why, 0),
-        }),
-        working: (change) => {
-          this.#working += change;
-          this.#activity++;
-        },
-      }),
-    );
+      now: () => this.now,
+      incarnation: () => this.incarnation,
+      active: () => this.#activity++,
+      working: (change) => this.#working += change,
+      exit: (why) => this.#exit(why),
+      rejected: (error) => this.#rejected(error),
+      crash: (why) => this.#crash(why, 0),
+    }));
   }
 
   /** Lets the operator renew its Lease, from now on. */

@@ -105,17 +105,21 @@ export async function readRecording(path: string): Promise<Recording> {
     }
     at = bytes.indexOf(MAGIC, end);
   }
-  const newest = Math.max(
-    ...[...processes.values()].flatMap(({ runs }) => runs.map(({ at }) => at)),
+  for (const { runs } of processes.values()) {
+    runs.sort((a, b) => a.n - b.n);
+  }
+  const newest = [...processes.values()].reduce(
+    (time, { runs }) => Math.max(time, endOf(latestOf(runs))),
+    -Infinity,
   );
   let incomplete = 0;
   const kept = [...processes].map(([writer, { runs, discovery, objects }]) => {
-    const recent = runs.filter((run) => run.at >= newest - last);
+    const recent = recentOf(runs, newest, last);
     const whole = recent.filter((run) => isWhole(run, objects));
     incomplete += recent.length - whole.length;
     return {
       writer,
-      runs: whole.sort((a, b) => a.n - b.n),
+      runs: whole,
       discovery,
       object: (number: number) => objects.get(number),
     };
@@ -269,6 +273,41 @@ function takeDiscovery(
     if (path === undefined || body === undefined) continue;
     if (step.answer?.status === 200) discovery.set(path, body);
   }
+}
+
+/** Run that ended last. */
+function latestOf(runs: readonly KeptRun[]): KeptRun | undefined {
+  return runs.reduce<KeptRun | undefined>(
+    (latest, run) =>
+      latest === undefined || run.end.n > latest.end.n ? run : latest,
+    undefined,
+  );
+}
+
+/** Time of the end of a run. */
+function endOf(run: KeptRun | undefined): number {
+  return run === undefined ? -Infinity : run.at + run.end.t;
+}
+
+/**
+ * Runs that ended within the time that a recording goes back. Their numbers order
+ * them, as a clock that is set back gives later runs earlier times.
+ */
+function recentOf(
+  runs: readonly KeptRun[],
+  newest: number,
+  last: number,
+): readonly KeptRun[] {
+  const recent = new Set<KeptRun>();
+  let age = 0;
+  let later = newest;
+  for (const run of runs.toSorted((a, b) => b.end.n - a.end.n)) {
+    const end = endOf(run);
+    age += Math.max(0, later - end);
+    later = end;
+    if (age <= last) recent.add(run);
+  }
+  return runs.filter((run) => recent.has(run));
 }
 
 /** Whether all objects that a run has read are in the recording. */

@@ -125,7 +125,7 @@ function reportOf(
   for (const { unrepeatable: why } of replayed) {
     if (why !== undefined) unrepeatable[why] = (unrepeatable[why] ?? 0) + 1;
   }
-  const times = replayed.map(({ kept }) => kept.at);
+  const times = replayed.map(({ kept }) => kept.at).sort((a, b) => a - b);
   const timeOf = (time: number) => new Date(time).toISOString();
   const counted = (count: number, text: string) =>
     count > 0 && isWhole ? [`${count} ${text}`] : [];
@@ -138,8 +138,8 @@ function reportOf(
       0,
     ),
     equal: replayed.reduce((sum, { equal }) => sum + equal, 0),
-    from: timeOf(Math.min(...times)),
-    to: timeOf(Math.max(...times)),
+    from: timeOf(times[0] ?? 0),
+    to: timeOf(times.at(-1) ?? 0),
     differing: differences.length,
     differences: differences.slice(0, MAX_DIFFERENCES) as RunDifference[],
     unrepeatable,

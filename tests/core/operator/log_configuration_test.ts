@@ -58,6 +58,14 @@ test("the option log sets the level of a logger and of those made from it", () =
   new Operator({ logger, log: { level: "debug" } });
   child.debug("after");
   assert.deepEqual(messages(lines), ["after"]);
+  new Operator({ logger: child, log: { level: "error" } });
+  child.warn("left out");
+  logger.error("last");
+  assert.deepEqual(messages(lines), ["after", "last"]);
+  const other = jsonLogger({ write: (line) => lines.push(line) });
+  new Operator({ logger: other.with({ app: "a" }), log: { level: "debug" } });
+  other.debug("another");
+  assert.equal(messages(lines).at(-1), "another");
 });
 
 test("the environment overrides the option log", () => {

@@ -72,6 +72,8 @@ kubectlTest(
   "kubectl is denied, warned and defaulted by handlers, also in dry runs",
   async (kubectl) => {
     const group = `${kubectl.namespace}.example.com`;
+    // With its group: other tests on the cluster have Nightlies, too.
+    const nightlies = `nightlies.${group}`;
     const Nightly = defineKind({
       group,
       version: "v1",
@@ -132,7 +134,7 @@ kubectlTest(
         await kubectl.feed(manifest("a", good), "apply -f -"),
         /nightly\S*\/a created/,
       );
-      const zone = "get nightly a -o jsonpath={.spec.timeZone}";
+      const zone = `get ${nightlies} a -o jsonpath={.spec.timeZone}`;
       assert.equal(await kubectl.run(zone), "UTC");
 
       const webhook = `admission webhook "validate.nightlies.${group}"`;
@@ -142,15 +144,15 @@ kubectlTest(
       );
       const change = ["--type=merge", "-p", '{"spec":{"timeZone":"CET"}}'];
       assert.equal(
-        await kubectl.fails("patch nightly a", ...change),
+        await kubectl.fails(`patch ${nightlies} a`, ...change),
         `The Nightly "a" is invalid: spec.timeZone: must stay as it is\n`,
       );
-      await kubectl.run("label nightly a keep=true");
+      await kubectl.run(`label ${nightlies} a keep=true`);
       assert.equal(
-        await kubectl.fails("delete nightly a"),
+        await kubectl.fails(`delete ${nightlies} a`),
         `Error from server (Forbidden): ${webhook} denied the request: it is kept\n`,
       );
-      await kubectl.run("label nightly a keep-");
+      await kubectl.run(`label ${nightlies} a keep-`);
 
       const warned = await kubectl.result(
         "apply -f -",
@@ -173,7 +175,7 @@ kubectlTest(
       assert.equal(code, 1);
       assert.match(stdout, /^\+ {2}timeZone: UTC$/m);
       assert.deepEqual(seen, ["CREATE c dry", "CREATE d dry"]);
-      assert.match(await kubectl.fails("get nightly c"), /NotFound/);
+      assert.match(await kubectl.fails(`get ${nightlies} c`), /NotFound/);
 
       await operator.removeWebhooks();
       for (const kind of ["validating", "mutating"]) {

@@ -79,9 +79,12 @@ test("A restarted operator sees each older state since which it has written", ()
     scenario("apply", "delete"),
     run(trace, [[gadget, config], []]),
   );
-  assert.deepEqual(found.filter((text) => text.includes("stale")), [
-    "life/stale:write=3,revision=5,ms=60000",
-  ]);
+  assert.deepEqual(
+    found.filter((text) => /stale/.test(text) && isOfAll(text)),
+    [
+      "life/stale:write=3,revision=5,ms=60000",
+    ],
+  );
 });
 
 test("A restarted operator sees all but the second object of a kind", () => {
@@ -210,6 +213,9 @@ function plansOf(
     .map((text) => text.slice("life/".length));
 }
 
+/** Whether a plan shows an older state of all kinds. */
+const isOfAll = (text: string) => !text.includes("resource=");
+
 const one = scenario("apply");
 const two = scenario("apply", "apply");
 const both = [[gadget, config], [gadget, config]];
@@ -284,7 +290,7 @@ test("An operator without an election, or with one step, has fewer plans", () =>
 test("An older state is shown only if the operator has written since", () => {
   const changes = event("MODIFIED Gadget a", { step: 1 });
   const stale = (...trace: Parameters<typeof run>[0]) =>
-    plansOf("stale", two, run(trace, both));
+    plansOf("stale", two, run(trace, both)).filter(isOfAll);
   assert.deepEqual(stale(...created, changes), []);
   assert.deepEqual(stale(event("ADDED Gadget a"), changes), []);
   const apply = write("apply ConfigMap a", { step: 1, effect: "nothing" });
@@ -303,7 +309,7 @@ test("A kind lags only when it gets another object beside the first", () => {
   ];
   const lagging = (...states: Parameters<typeof run>[1]) =>
     plansOf("stale", two, run(trace, states))
-      .filter((text) => text.includes("resource="));
+      .filter((text) => text.includes("resource=gadgets"));
   assert.deepEqual(lagging([config], [gadget, config]), []);
   assert.deepEqual(lagging([gadget], [gadget]), []);
   const second = checkedObject("Gadget", "b");
@@ -502,7 +508,7 @@ test("A kind lags only if the operator has written, and its step applies", () =>
   for (const step of [{ wait: "1h" }, { patch: { kind: "Gadget" } }]) {
     const life = { ...two, steps: [first!, step] };
     const found = texts(life, run([...created, seen], states));
-    assert.ok(!found.some((text) => text.includes("resource=")));
+    assert.ok(!found.some((text) => text.includes("resource=gadgets")));
   }
 });
 
@@ -615,7 +621,7 @@ test("An older state is not shown before the write that it would change", () => 
       "stale",
       three,
       run([...created, change(1), change(2), late], [...both, both[0]!]),
-    ),
+    ).filter(isOfAll),
     ["stale:write=3,revision=5,ms=60000", "stale:write=3,revision=6,ms=60000"],
   );
 });
@@ -659,4 +665,47 @@ test("A part is deleted again once its object has been changed", () => {
     ),
     ["delete:step=0", "delete:step=1"],
   );
+});
+
+test("A kind of parts lags behind the others after a step that writes to it", () => {
+  const lagging = (...given: Parameters<typeof run>) =>
+    plansOf("stale", two, run(...given)).filter((text) => !isOfAll(text));
+  const change = write("apply ConfigMap a", { step: 1 });
+  const changed = event("MODIFIED ConfigMap a", { step: 1 });
+  const made = "stale:write=2,revision=2,ms=60000,resource=configmaps";
+  assert.deepEqual(lagging(created, both), [made]);
+  assert.deepEqual(lagging([...created, change, changed], both), [
+    made,
+    "stale:write=3,revision=6,ms=60000,resource=configmaps",
+  ]);
+  // What the operator does not watch, or has not written, misleads nobody.
+  assert.deepEqual(lagging([...created, change], both), [made]);
+  assert.deepEqual(lagging([...created, changed], both), [made]);
+  assert.deepEqual(
+    lagging([...created, { ...change, effect: "nothing" }, changed], both),
+    [made],
+  );
+  // Nothing is decided for an object that is gone.
+  const gone = [
+    write("delete ConfigMap a", { step: 1 }),
+    event("DELETED ConfigMap a", { step: 1 }),
+  ];
+  const life = scenario("apply", "delete");
+  assert.deepEqual(
+    plansOf("stale", life, run([...created, ...gone], [both[0]!, []]))
+      .filter((text) => !isOfAll(text)),
+    [made],
+  );
+});
+
+test("Others annotate an owned object once, and before each change of it", () => {
+  const annotated = (...more: Parameters<typeof run>[0]) =>
+    plansOf("annotate", two, run([...created, ...more], both))
+      .map((text) => text.slice(0, text.indexOf(",")));
+  const patch = write("patch ConfigMap a", { step: 1 });
+  assert.deepEqual(annotated(), ["annotate:step=0"]);
+  assert.deepEqual(annotated(patch), ["annotate:step=0", "annotate:step=1"]);
+  assert.deepEqual(annotated({ ...patch, effect: "nothing" }), [
+    "annotate:step=0",
+  ]);
 });

@@ -50,8 +50,11 @@ function perturbed(
     while (clock.fireNext(end));
     clock.moveTo(end);
   };
-  const effect = (verb: string, resource = "secrets") =>
-    found.effect({ verb, resource });
+  const effect = (
+    verb: string,
+    resource = "secrets",
+    query = "?limit=500&resourceVersion=0",
+  ) => found.effect({ verb, resource, path: `/api/v1/${resource}${query}` });
   return { found, clock, advance, effect, patched };
 }
 
@@ -130,6 +133,10 @@ test("A server lags in lists and watches of one resource, until it has caught up
     assert.equal(effect(verb, "pods"), undefined);
   }
   assert.equal(effect("get"), undefined);
+  // A list without a version is answered from the newest state.
+  for (const query of ["", "?limit=500", "?resourceVersion="]) {
+    assert.equal(effect("list", "secrets", query), undefined);
+  }
   assert.equal(found.until, 600);
   advance(99);
   assert.equal(released, 0);

@@ -88,12 +88,14 @@ test("The world gives a plan twenty minutes, and the time of its throttling", ()
 test("The world tells changes of others and jumps from its perturbations", () => {
   const object = "step=1,apiVersion=v1,kind=Pod,name=a";
   const { perturbations } = readPlan(
-    `life/delete:${object}+clock:step=2,ms=3+clock:write=2,ms=3+upgrade:step=4`,
+    `life/delete:${object}+annotate:${object}+edit:${object},field=a+clock:step=2,ms=3+clock:write=2,ms=3+upgrade:step=4`,
   );
   const target = { apiVersion: "v1", kind: "Pod", name: "a" };
   assert.partialDeepStrictEqual(worldPlan(perturbations), {
     perturbations: [{ do: "clock", write: 2, ms: 3 }],
-    foreign: [{ step: 1, target }],
+    foreign: ["delete" as const, "annotate" as const, { field: "a" }].map(
+      (change) => ({ step: 1, target, change }),
+    ),
     jumps: [{ step: 2, ms: 3 }],
     upgradeAfter: 4,
     choices: undefined,

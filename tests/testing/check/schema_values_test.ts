@@ -192,5 +192,16 @@ test("A value of an enumeration is changed to each of the others", () => {
     "c",
     "d",
   ]);
-  assert.equal(leafChanges({ type: "integer" }, 1).length, 2);
+});
+
+test("A number is changed to another one and, where it is valid, to zero", () => {
+  const numbers = (value: number, minimum?: number) =>
+    leafChanges(
+      { type: "integer", ...minimum !== undefined && { minimum } },
+      value,
+    ).map((one) => one.value);
+  assert.deepEqual(numbers(1), [2, 0]);
+  assert.deepEqual(numbers(5), [1, 0]);
+  assert.deepEqual(numbers(0), [1, 2]);
+  assert.deepEqual(numbers(5, 1), [1, 2]);
 });

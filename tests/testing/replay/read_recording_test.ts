@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { encodeHead } from "../../../core/cache/snapshot/snapshot_format.ts";
 import {
   encodeEntry,
-  encodeNumber,
   OBJECT,
   RUN,
+  runJson,
+  type RunRecord,
 } from "../../../core/controller/record/recording_format.ts";
 import { RecordingRing } from "../../../core/controller/record/recording_ring.ts";
 import type { RecordSettings } from "../../../core/controller/record/record_options.ts";
@@ -38,20 +40,28 @@ function ring(given: Partial<RecordSettings>) {
 }
 
 /** Adds a run that has read one object, of which each has another content. */
-function add(to: RecordingRing, number: number, size = 100): void {
+function add(
+  to: RecordingRing,
+  number: number,
+  size = 100,
+  { at = number, t = 0 } = {},
+): void {
   if (!to.hasRoom()) return;
-  const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(size)));
+  const noise = randomBytes(size);
   const object = { metadata: { name: "a" }, data: noise.toString("base64") };
-  to.add(OBJECT, [encodeNumber(number), Buffer.from(JSON.stringify(object))]);
+  to.add(OBJECT, [number, Buffer.from(JSON.stringify(object))]);
   to.add(
     RUN,
-    encodeEntry({
-      ...{ controller: "shop", key: `default/${number}`, n: 2 * number },
-      ...{ at: number, cause: { type: "modified", events: 1 }, attempt: 0 },
-      ...{ last: false, waited: 0, primary: number, reads: [] },
-      ...{ decisions: [], steps: [] },
-      end: { n: 2 * number + 1, t: 0, outcome: "done", step: "reconcile" },
-    }, []),
+    encodeEntry(
+      JSON.stringify({
+        ...{ controller: "shop", key: `default/${number}`, n: 2 * number },
+        ...{ at, cause: { type: "modified", events: 1 }, attempt: 0 },
+        ...{ last: false, waited: 0, primary: number, reads: [] },
+        ...{ decisions: [], steps: [] },
+        end: { n: 2 * number + 1, t, outcome: "done", step: "reconcile" },
+      }),
+      [],
+    ),
   );
 }
 
@@ -195,4 +205,112 @@ test("recording: parts of a sink are a recording, one after the other", async ()
   assert.deepEqual(await keys(path), ["default/1", "default/2", "default/3"]);
   writeFileSync(path, parts[1]!);
   assert.deepEqual(await keys(path), ["default/2"]);
+});
+
+test("recording: a run is encoded as JSON.stringify would encode it", () => {
+  const run: RunRecord = {
+    ...{ controller: "shop", key: "default/a", n: 1, at: 1.25 },
+    cause: { type: "source", source: 'a "b"', events: 2 },
+    ...{ attempt: 1, last: false, waited: 0.001 },
+    ...{ reads: [], decisions: [], steps: [] },
+    end: { n: 9, t: 3.5, outcome: "done", step: "reconcile" },
+  };
+  const request = { method: "PATCH", path: "/apis/a/b?c=d", body: -1 };
+  const runs: RunRecord[] = [run, {
+    ...{ ...run, deleted: true, finalStateUnknown: false, primary: 7 },
+    ...{ key: "ä/\u2028\n", secrets: true },
+    reads: [["get v1 Pod a/b", 3], ["list", [1, null]], ["x", { value: 0 }]],
+    decisions: [["fight", { a: "ü" }]],
+    steps: [
+      { n: 2, t: 0, request },
+      { n: 3, t: 0.1, request: { ...request, type: "a/b\\", body: 5 } },
+      { n: 4, t: 1, to: 2, answer: { status: 200, body: 70 } },
+      { n: 5, t: 1, to: 3, answer: { status: 429, headers: {}, body: -2 } },
+      { n: 6, t: 2, to: 3, error: { message: "no" }, isAborted: true },
+      { n: 7, t: 2, aborted: "timeout" },
+      { n: 8, t: 2, event: { type: "Normal", reason: "A", message: '"' } },
+    ],
+    end: {
+      ...{ n: 9, t: 3, outcome: "failed", step: "cleanup", error: "a\nb" },
+      ...{ delay: Infinity, next: ["retry", 2_000] },
+    },
+  }];
+  for (const one of runs) {
+    const expected: unknown = JSON.parse(JSON.stringify(one));
+    assert.deepEqual(JSON.parse(runJson(one)), expected);
+  }
+});
+
+test("recording: cut anywhere, it has its whole frames or is refused", async () => {
+  const path = `${folder}/anywhere`;
+  const { ring: made } = ring({ path });
+  for (const number of [1, 2, 3]) {
+    add(made, number);
+    await made.flush();
+  }
+  await made.close();
+  const bytes = readFileSync(path);
+  let most = 0;
+  for (let length = 0; length < bytes.length; length += 13) {
+    writeFileSync(path, bytes.subarray(0, length));
+    const found = await keys(path).catch((error: unknown) => {
+      assert.ok(error instanceof SyntaxError, String(error));
+      return [];
+    });
+    assert.ok(found.length >= most && found.length < 3);
+    most = found.length;
+  }
+  assert.equal(most, 2);
+});
+
+test("recording: an object larger than a part costs only its own run", async () => {
+  const path = `${folder}/huge`;
+  const { ring: made, metrics, entries } = ring({ path });
+  add(made, 1);
+  add(made, 2, 5 * 1024 * 1024);
+  add(made, 3);
+  await made.close();
+  const recording = await readRecording(path);
+  assert.deepEqual(await keys(path), ["default/1", "default/3"]);
+  assert.equal(recording.incomplete + recording.missing, 1);
+  assert.deepEqual(entries, []);
+  assert.doesNotMatch(metrics.text(), /coracle_record_errors_total \d/);
+});
+
+test("recording: a clock that is set back leaves the newest runs", async () => {
+  const path = `${folder}/back`;
+  const { ring: made } = ring({ path, last: 60_000 });
+  for (const [index, at] of [0, 7_200_000, 7_210_000, 10_000].entries()) {
+    add(made, index + 1, 100, { at });
+  }
+  await made.close();
+  assert.deepEqual(await keys(path), ["default/2", "default/3", "default/4"]);
+});
+
+test("recording: a run that takes longer than the recording goes back is in it", async () => {
+  const path = `${folder}/long`;
+  const { ring: made } = ring({ path, last: 60_000 });
+  add(made, 1, 100, { at: 0, t: 600_000 });
+  add(made, 2, 100, { at: 610_000 });
+  await made.close();
+  assert.deepEqual(await keys(path), ["default/1", "default/2"]);
+});
+
+test("recording: a file that others could read is closed to them", {
+  skip: process.platform === "win32",
+}, async () => {
+  const path = await recorded("open");
+  chmodSync(path, 0o644);
+  await recorded("open");
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+});
+
+test("recording: what is added after its end is left out", async () => {
+  const path = `${folder}/ended`;
+  const { ring: made } = ring({ path });
+  add(made, 1);
+  await made.close();
+  made.add(OBJECT, [2, Buffer.alloc(600 * 1024)]);
+  await made.flush();
+  assert.deepEqual(await keys(path), ["default/1"]);
 });

@@ -3,11 +3,16 @@ import { Buffer } from "node:buffer";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { Operator, watch } from "@coracle/operator";
+import { Secret } from "@coracle/operator/kinds";
 import { readRecording } from "../../../dev/testing/replay/read_recording.ts";
 import { replayOperator } from "../../../dev/testing/replay/replay_operator.ts";
 import type { ReplayReport } from "../../../dev/testing/replay/replay_report.ts";
+import { TestCluster } from "../../../dev/testing/test_cluster.ts";
+import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 import { recordTime, SECRET } from "./recorded_hour.ts";
+import { Shop } from "./shop.ts";
 import * as operators from "./shop_operators.ts";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 
@@ -149,6 +154,83 @@ test("recording: no value of a Secret is in it, also where a run copied it", () 
   for (const secret of [SECRET, btoa(SECRET)]) {
     assert.ok(!texts.some((text) => text.includes(secret)));
   }
+});
+
+test("recording: Secrets in patches, annotations and numbers are hidden", async () => {
+  const cluster = await TestCluster.start({
+    clock: new VirtualClock(),
+    kinds: [Shop],
+    namespace: "default",
+  });
+  const { client, namespace, complete } = cluster;
+  const key = { namespace, name: "odd" };
+  const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+  await client.create(Secret, {
+    metadata: { ...key, annotations: { [annotation]: "copy-of-token-one" } },
+    // Some look like members of a recording, or numbers.
+    stringData: { a: "status", b: "request", c: "1234567", d: "token-one" },
+  });
+  await client.create(Shop, {
+    metadata: { namespace, name: "shop" },
+    spec: { color: "blue" },
+  });
+  const parts: Uint8Array[] = [];
+  const operator = new Operator({
+    ...{ client: cluster.operatorClient, logger: cluster.logger },
+    record: { sink: (part) => void parts.push(part) },
+  });
+  let error: unknown = new Error("The run has not ended");
+  operator.register(Shop, {
+    async reconcile(shop, ctx) {
+      if (shop.spec.fails !== undefined) return;
+      try {
+        const secret = await ctx.get(Secret, "odd");
+        const patch = (path: string, value: unknown) =>
+          ctx.client.patch(Secret, key, [{ op: "add", path, value }], {
+            type: "json",
+          });
+        const copy = `/metadata/annotations/${annotation.replace("/", "~1")}`;
+        await patch(copy, "copy-of-token-two");
+        await patch("/metadata/annotations", { [annotation]: "copy-three" });
+        await patch("/data/e", btoa("token-four"));
+        await patch("", { ...secret, data: { f: btoa("token-five") } })
+          .catch(() => {});
+        await ctx.client.list(Secret, { namespace });
+        await ctx.client.patch(Shop, shop.metadata as typeof key, {
+          spec: { color: "token-one", fails: 1_234_567 },
+        });
+        error = undefined;
+      } catch (failure) {
+        error = failure;
+      }
+    },
+  }, {
+    watches: [watch(Secret, { references: () => [{ name: "odd" }] })],
+  });
+  await complete(operator.start());
+  await complete(operator.stop());
+  await cluster.stop();
+  assert.equal(error, undefined);
+  const path = `${folder}/odd`;
+  writeFileSync(path, Buffer.concat(parts));
+  const { processes: [found] } = await readRecording(path);
+  const run = found!.runs.find(({ secrets }) => secrets)!;
+  assert.ok(run.steps.some(({ answer }) => answer?.status === 200));
+  const texts = [
+    JSON.stringify(run.steps),
+    ...Array.from(run.bodies.values(), String),
+    ...run.reads.flatMap(([, answer]) =>
+      typeof answer === "number" ? [String(found!.object(answer))] : []
+    ),
+  ];
+  for (const text of texts) {
+    JSON.parse(text);
+    assert.doesNotMatch(text, /token-\w|copy-|1234567/);
+    for (const word of ["four", "five"]) {
+      assert.ok(!text.includes(btoa(`token-${word}`)));
+    }
+  }
+  assert.ok(texts.length > 12);
 });
 
 test("recording: only its owner may read the file", () => {

@@ -42,14 +42,14 @@ console.log(JSON.stringify({
 test("A command that fails is named with what it said, not its arguments", async () => {
   const command = script(
     "fail",
-    `console.error("first line\\nno chart found");
+    `console.error("first line\\nno \\u001b[31mchart found");
 import process from "node:process";
 process.exit(3);`,
   );
   await assert.rejects(
     fromCommand([...command, "--password=secret"]),
     (error: Error) =>
-      /^Cannot run ".*": it failed: received exit code 3: first line no chart found$/
+      /^Cannot run ".*": it failed: received exit code 3: first line no \\u\{1b\}\[31mchart found$/
         .test(error.message) && !error.message.includes("secret"),
   );
 });

@@ -68,6 +68,27 @@ for (
       `${named("a")}---\n${named("7")}`,
       /object 2, a ConfigMap: it must have a metadata.name that is text: received a number$/,
     ],
+    [
+      `${named("a")}x: &x { y: [*x] }`,
+      /received an alias within its anchor at line 4, column 13$/,
+    ],
+    [
+      `${named("a")}x: *y`,
+      /received an alias without its anchor, or too many$/,
+    ],
+    [
+      `${named("a")}x: 9007199254740993`,
+      /received a number that JSON or JavaScript lacks at line 4, column 4$/,
+    ],
+    [`${named("a")}x: [.nan]`, /number that JSON .* at line 4, column 5$/],
+    [
+      "apiVersion: v1\nkind: Secret\nmetadata: { name: a, labels: web }",
+      /object 1, a Secret: it must have a metadata.labels that is an object: received "web"$/,
+    ],
+    [
+      "apiVersion: v1\nkind: Secret\nmetadata: { name: a, annotations: [b] }",
+      /metadata.annotations that is an object: received an array$/,
+    ],
     ["\n".repeat(200_001), /at most 200000 line breaks and commas/],
   ] as const
 ) {
@@ -75,6 +96,30 @@ for (
     await assert.rejects(fromYaml(text), error);
   });
 }
+
+test("A list without items is empty, and large numbers stay as they are", async () => {
+  assert.deepEqual(
+    await fromYaml("apiVersion: v1\nkind: List\nitems:\n"),
+    [],
+  );
+  const [object] = await fromYaml(
+    `${named("a")}x: [9007199254740991, 1e300, "9007199254740993"]`,
+  );
+  assert.deepEqual(object?.["x"], [
+    9007199254740991,
+    1e300,
+    "9007199254740993",
+  ]);
+});
+
+test("What is no list of objects is refused by its source", () => {
+  for (const value of [undefined, {}] as never[]) {
+    assert.throws(
+      () => manifestObjects(value, "the objects of a set"),
+      /^TypeError: Cannot read the objects of a set: they must be a list: received (?:nothing|an object)$/,
+    );
+  }
+});
 
 test("A list that contains itself is refused", () => {
   const list: { kind: string; items: unknown[] } = { kind: "List", items: [] };

@@ -18,7 +18,9 @@ const operator: Operator = new Operator();
 operator.register(Gadget, {
   async reconcile({ metadata, spec: { color } }, ctx) {
     const name = `${metadata.name}-password`;
-    const secret = await ctx.get(Secret, name);
+    // The cache may not show it yet, and it must not be made again.
+    const { namespace } = metadata;
+    const secret = await ctx.client.find(Secret, { name, namespace });
     const password = secret?.data?.["password"] ??
       randomBytes(18).toString("base64");
     await ctx.apply(Secret, { metadata: { name }, data: { password } });
