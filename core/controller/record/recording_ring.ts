@@ -212,8 +212,15 @@ export class RecordingRing {
   }
 
   async #beginPart(file: FileHandle): Promise<void> {
-    const { bytes, digest } = this.#head();
     const length = this.#partBytes;
+    // The process before or after this one may have begun parts, too.
+    for (;;) {
+      const place = (this.#part + 1) % PARTS * length;
+      const { part = -1 } = await partAt(file, place) ?? {};
+      if (part <= this.#part) break;
+      this.#part = part;
+    }
+    const { bytes, digest } = this.#head();
     const start = this.#part % PARTS * length;
     await writeAt(file, bytes, start);
     this.#position = start + bytes.length;

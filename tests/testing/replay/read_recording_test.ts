@@ -101,6 +101,22 @@ test("recording: the next process goes on in the same file", async () => {
   assert.equal((await keys(path)).length, 4);
 });
 
+test("recording: two processes of one file leave each other's parts", async () => {
+  const path = `${folder}/shared`;
+  const [{ ring: one }, { ring: other }] = [ring({ path }), ring({ path })];
+  for (let number = 1; number <= 6; number++) {
+    for (const made of [one, other]) {
+      add(made, number, 20_000);
+      await made.flush();
+    }
+  }
+  await one.close();
+  await other.close();
+  const { processes, damaged } = await readRecording(path);
+  assert.deepEqual(processes.map(({ runs }) => runs.length), [6, 6]);
+  assert.equal(damaged, 0);
+});
+
 test("recording: a file that was cut or damaged has its whole frames", async () => {
   const path = `${folder}/cut`;
   const { ring: made } = ring({ path });

@@ -1,8 +1,8 @@
 /**
- * Measures what the recording of runs costs: `record_cost.ts [--rounds N]`. Two
- * operators in one process, one of which records, write the status of each of a
- * thousand objects in turn, without a network, so that the difference of a few
- * microseconds is seen. The time includes the threads that compress and write.
+ * Cost of the recording of runs. Two operators in one process, one of which records,
+ * write the status of each of a thousand objects in turn, without a network, so that
+ * the difference of a few microseconds is seen. The time includes the threads that
+ * compress and write.
  *
  * @module
  */
@@ -16,16 +16,17 @@ import { Client } from "../core/client/client.ts";
 import { WholeBody } from "../core/client/transport/chunk_queue.ts";
 import { patchStatus } from "../core/controller/result.ts";
 import { silentLogger } from "../core/logger.ts";
+import { readRecording } from "../dev/testing/replay/read_recording.ts";
 import { Operator } from "../core/operator/operator.ts";
 import type { OperatorOptions } from "../core/operator/operator_options.ts";
-import { commandLine } from "../tests/support/command_line.ts";
-import { digits } from "./support/digits.ts";
+import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { Greeting } from "./support/greeting.ts";
 import { cpuTime, median } from "./support/sampling.ts";
 
 const OBJECTS = 1_000;
-/** Processor time of a reconcile that writes a status over a socket, in µs. */
-const RECONCILE = 188;
+/** Pairs of rounds that warm up, and that are measured. */
+const WARM_UP = 5;
+const SAMPLES = 15;
 /** Time in which what was recorded is written, in milliseconds. */
 const FLUSHED_MS = 1_300;
 
@@ -37,10 +38,6 @@ const RESOURCES = {
   }],
 };
 
-const { integer } = commandLine("measure the cost of recordings", {
-  rounds: { type: "string", default: "15" },
-});
-const rounds = integer("rounds", 1);
 let version = 1_000;
 
 function greeting(name: string, text: string): object {
@@ -131,30 +128,44 @@ async function started(record?: OperatorOptions["record"]) {
   };
 }
 
-const path = join(tmpdir(), `coracle-record-${process.pid}`);
-const plain = await started();
-const recorded = await started({ path });
-const costs: { plain: number[]; recorded: number[] } = {
-  plain: [],
-  recorded: [],
-};
-const more: number[] = [];
-for (let round = -5; round < rounds; round++) {
-  const a = await plain.round();
-  const b = await recorded.round();
-  if (round < 0) continue;
-  costs.plain.push(a);
-  costs.recorded.push(b);
-  more.push(b - a);
+/** Subject: the median of the differences of pairs of rounds. */
+async function coracle(): Promise<readonly Measure[]> {
+  const path = join(tmpdir(), `coracle-record-${process.pid}`);
+  const plain = await started();
+  const recorded = await started({ path });
+  const costs: number[] = [];
+  const without: number[] = [];
+  try {
+    for (let round = -WARM_UP; round < SAMPLES; round++) {
+      // The order alternates, as the second of two finds warm caches.
+      const isFirst = round % 2 === 0;
+      const early = isFirst ? await recorded.round() : undefined;
+      const a = await plain.round();
+      const b = early ?? await recorded.round();
+      if (round < 0) continue;
+      without.push(a);
+      costs.push(b - a);
+    }
+    await plain.operator.stop();
+    await recorded.operator.stop();
+    const { processes: [process], missing } = await readRecording(path);
+    verify(
+      missing === 0 &&
+        process?.runs.length === OBJECTS * (WARM_UP + SAMPLES + 1),
+      `each run must be recorded: ${process?.runs.length}`,
+    );
+  } finally {
+    rmSync(path, { force: true });
+  }
+  return [
+    { unit: "µs CPU/run for the recording", value: median(costs) },
+    { unit: "µs CPU/run without it", value: median(without) },
+  ];
 }
-await plain.operator.stop();
-await recorded.operator.stop();
-rmSync(path, { force: true });
-const cost = median(more);
-process.stdout.write(
-  `${digits(median(costs.plain))} µs CPU/run without a network\n` +
-    `${digits(median(costs.recorded))} µs CPU/run that is recorded\n` +
-    `${digits(cost)} µs CPU/run for the recording, ${
-      digits(100 * cost / RECONCILE)
-    } % of a reconcile over a socket\n`,
-);
+
+export const bench: Bench = {
+  name: "record",
+  what: `runs of ${OBJECTS} objects that write a status, without a network`,
+  rounds: 3,
+  subjects: [{ name: "coracle", run: coracle }],
+};
