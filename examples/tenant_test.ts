@@ -78,7 +78,7 @@ test("The tenant example stands its check", { timeout: 120_000 }, async () => {
       { apply: tenant({ owners: ["bob"], cpu: "2" }) },
       { delete: tenant({}) },
     ],
-    plans: 3,
+    plans: 1,
   });
   assert.deepEqual(findings.map(({ title }) => title), []);
 });

@@ -142,12 +142,13 @@ const TESTS = "{tests,examples}/**/*_test.ts";
 /**
  * Tests whose subject depends on a runtime: sockets, streams, processes, files,
  * cryptography, clocks, loaders and the processes of the command line; property
- * tests of scanner, store and queue; and all scenarios. Of kubectl, which is the
- * same program on each, those that show how it reaches the server.
+ * tests of scanner, store and queue; and the scenarios. Replicas that are frozen
+ * and killed are those of the leader only: shards use the same leases. Of kubectl,
+ * which is the same program on each, those that show how it reaches the server.
  */
 const BY_RUNTIME: readonly string[] = [
   "tests/create/*_test.ts",
-  "tests/scenarios/*_test.ts",
+  "tests/scenarios/!(sharding_process)_test.ts",
   "tests/scenarios/webpage/**/*_test.ts",
   "tests/scenarios/kubectl/{discover,wait}_test.ts",
   "tests/cli/{apiserver_command,check_workers,dev_command,embedded_server,main_process,main,operator_module,replaced_files,serving,uncaught_errors,why_command}_test.ts",

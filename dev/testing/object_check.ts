@@ -138,6 +138,12 @@ function readObject(
     );
   }
   version.setDefaults(object);
+  const { metadata: read } = object;
+  if (!read.name && read.generateName) {
+    read.name = `${read.generateName.slice(0, 58)}00000`;
+  }
+  // The server clears that of a cluster-scoped object.
+  if (scope === "Cluster") delete read.namespace;
   return { version, object };
 }
 

@@ -63,6 +63,7 @@ test("Tarballs contain declarations and code that entry points need", () => {
       ...PROGRAMS[folder] ?? [],
     ].map((path) => path.replace("./", ""));
     const expected = new Set([
+      "AGENTS.md",
       "LICENSE",
       "README.md",
       "package.json",

@@ -52,6 +52,10 @@ const CASES:
       spec: { max: 2 },
     }],
     ["a name", { metadata: { name: "A_" }, spec: { max: 2 } }],
+    ["a generated name", {
+      metadata: { generateName: "a-" },
+      spec: { max: 2 },
+    }],
     ["no name", { metadata: {}, spec: { max: 2 } }],
     ["a label", {
       metadata: { name: "a", labels: { "a b": "c" } },
@@ -140,6 +144,21 @@ test("checkObject judges the status as its own write, and keeps old faults", asy
   assert.match(
     await checkObject(Pool, pool({ max: 98 }), old) ?? "",
     /spec\.max: Invalid value: 98/,
+  );
+});
+
+test("checkObject ignores the namespace of a cluster-scoped object, as servers do", async () => {
+  const Rack = defineKind({
+    group: "objectcheck.coracle.dev",
+    version: "v1",
+    kind: "Rack",
+    scope: "Cluster",
+    spec: z.object({ max: z.int() }),
+  });
+  const metadata = { namespace: "default", name: "a" };
+  assert.equal(
+    await checkObject(Rack, { metadata, spec: { max: 1 } }),
+    undefined,
   );
 });
 

@@ -179,7 +179,10 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
     }
     entry.users.add(keyText(ctx.key));
     const watched = await entry.opened;
-    if (watched.source.health().status === "unhealthy") {
+    // A watch may outlive its version, so that a deletion waits in vain.
+    const isLate = ctx.cause.type === "reschedule" &&
+      ctx.current?.metadata.deletionTimestamp !== undefined;
+    if (isLate || watched.source.health().status === "unhealthy") {
       await this.#checkServed(kind, ctx);
     }
     return watched;

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { seededRandom } from "../../../../dev/apiserver/random.ts";
 import { killWatchers } from "./kill_watchers.ts";
 
-const ROUNDS = 12;
+/** `npm run test:kills` has many more. */
+const ROUNDS = 6;
 
 test("Snapshot of a killed process hides and repeats no event", {
   timeout: 240_000,
