@@ -80,7 +80,7 @@ for (
       `${named("a")}x: 9007199254740993`,
       /received a number that JSON or JavaScript lacks at line 4, column 4$/,
     ],
-    [`${named("a")}x: [.nan]`, /number that JSON .* at line 4, column 5$/],
+    [`${named("a")}x: [.nan, 1]`, /number that JSON .* at line 4, column 5$/],
     [
       "apiVersion: v1\nkind: Secret\nmetadata: { name: a, labels: web }",
       /object 1, a Secret: it must have a metadata.labels that is an object: received "web"$/,
