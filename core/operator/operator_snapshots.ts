@@ -3,7 +3,7 @@ import { untyped } from "../api/kind.ts";
 import type { SnapshotFolder } from "../cache/snapshot/snapshot_folder.ts";
 import type { SnapshotSettings } from "../cache/snapshot/snapshot_options.ts";
 import type { Client } from "../client/client.ts";
-import { loadModule } from "../clock.ts";
+import { loadModule, outsideWork } from "../clock.ts";
 import type { OperatorSettings } from "./operator_options.ts";
 
 const Namespace = untyped({
@@ -32,13 +32,9 @@ export async function openSnapshots(
     const { SnapshotFolder } = await loadModule(
       import("../cache/snapshot/snapshot_folder.ts"),
     );
-    return await SnapshotFolder.open({
-      settings,
-      cluster,
-      clock,
-      log,
-      metrics,
-    });
+    return await outsideWork(
+      SnapshotFolder.open({ settings, cluster, clock, log, metrics }),
+    );
   } catch (error) {
     log.error("The caches start without snapshots, and none are written", {
       error,
