@@ -1,14 +1,22 @@
 import { Buffer } from "node:buffer";
 import { createReadStream } from "node:fs";
+import { outsideWork } from "../clock.ts";
 
 /**
  * Reads a file of limited size. Pipes and devices are read as well: their size
- * is known only at their end.
+ * is known only at their end. Virtual clocks wait until it is read.
  *
  * @returns Text of the file; undefined if it is larger than the limit.
  * @throws {Error} If the file cannot be read.
  */
-export async function readLimited(
+export function readLimited(
+  path: string,
+  limit: number,
+): Promise<string | undefined> {
+  return outsideWork(readChunks(path, limit));
+}
+
+async function readChunks(
   path: string,
   limit: number,
 ): Promise<string | undefined> {

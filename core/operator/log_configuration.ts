@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import type { OptionTable, Settings } from "../api/options.ts";
-import { type Clock, outsideWork, type Timer } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
 import { hostProcess } from "../config/host_process.ts";
 import { fileFault, readLimited } from "../config/limited_file.ts";
 import {
@@ -107,7 +107,7 @@ export class LogConfiguration {
   }
 
   async #follow(directory: string): Promise<void> {
-    await outsideWork(this.#read(directory));
+    await this.#read(directory);
     if (!this.#follows) return;
     this.#timer = this.#deps.clock.setTimer(
       () => void this.#follow(directory),

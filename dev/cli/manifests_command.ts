@@ -201,8 +201,10 @@ function variables(
   return [...new Set([...named, ...options])].map((name) => {
     const value = environment[name];
     if (value !== undefined) return { name, value };
+    // What stands behind "=" may be a secret.
+    const [shown] = name.split("=");
     throw new UsageError(
-      `Cannot run manifests: --env names a variable that is not set here: received "${name}"`,
+      `Cannot run manifests: --env names a variable that is not set here: received "${shown}"`,
     );
   });
 }

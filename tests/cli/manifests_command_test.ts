@@ -880,6 +880,9 @@ test("coracle manifests gives the container the variables that decide on rights"
     const unset = await manifests(file(), "--env", "BOATS_AT");
     assert.equal(unset.code, 2);
     assert.match(unset.said, /not set here: received "BOATS_AT"/);
+    const given = await manifests(file(), "--env", "TOKEN=hidden");
+    assert.match(given.said, /not set here: received "TOKEN"/);
+    assert.doesNotMatch(given.said, /hidden/);
   } finally {
     delete process.env["BOATS_IN"];
     delete process.env["CORACLE_OPERATOR_SHUTDOWN_GRACE"];

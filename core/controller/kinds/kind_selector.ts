@@ -49,7 +49,8 @@ const GROUP = /^(?:|(?:\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$/;
 
 function checkGroups(groups: readonly string[], subject: string): void {
   for (const group of groups) {
-    if (GROUP.test(group)) continue;
+    // The core group has no name; some tools call it so.
+    if (GROUP.test(group) && group !== "core") continue;
     throw new TypeError(
       `Cannot read the options of ${subject}: a group is a domain such as "apps" or "*.example.com", or "" for the core group: received ${
         JSON.stringify(group)

@@ -1,16 +1,10 @@
-import process from "node:process";
 import {
   Client,
   type Logger,
   type UntypedObject,
 } from "@coracle/operator/client";
 import { installCrd } from "@coracle/operator/crd";
-import {
-  leveledLogger,
-  modulesLoaded,
-  nextTurn,
-  type WebhookHost,
-} from "@coracle/operator/internal";
+import { leveledLogger, type WebhookHost } from "@coracle/operator/internal";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
 import {
   ApiServer,
@@ -42,12 +36,9 @@ import {
   targetOf,
   WorldTransport,
 } from "./world_transport.ts";
+import { realSleep, settleWork } from "./settled_work.ts";
 import { webhookServices } from "../webhook_services.ts";
 
-/** Number of event-loop turns without activity after which work has settled. */
-const QUIET_TURNS = 4;
-/** Maximum number of event-loop turns for one step of work. */
-const MAX_TURNS = 5_000;
 /** Maximum real time for work outside the simulation, in milliseconds. */
 const MAX_REAL_MS = 20_000;
 /** Delays before an operator that has exited is restarted, in milliseconds. */
@@ -64,7 +55,6 @@ const CROWDED_MS = 5;
 const UNCOUNTED = { writes: -1e9, events: -1e9 };
 /** Error that is thrown where the simulated process exits. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
-const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
 
 let active: World | undefined;
@@ -572,27 +562,11 @@ export class World {
 
   /** Waits until promises and in-process I/O have settled. */
   async #settle(): Promise<void> {
-    let seen = -1;
-    let quiet = 0;
-    let waits = 0;
-    for (let turns = 0; turns < MAX_TURNS; turns++) {
-      await nextTurn();
-      const activity = this.#clock.activity + this.#activity;
-      quiet = activity === seen ? quiet + 1 : 0;
-      seen = activity;
-      if (quiet < QUIET_TURNS) continue;
-      const modules = modulesLoaded();
-      if (modules !== undefined) {
-        await modules;
-        quiet = 0;
-        continue;
-      }
-      const isWaiting = (this.#working > 0 || readsFiles()) &&
-        waits < MAX_REAL_MS;
-      if (!isWaiting) break;
-      waits++;
-      await realSleep(1);
-    }
+    await settleWork({
+      activity: () => this.#clock.activity + this.#activity,
+      working: () => this.#working,
+      limit: MAX_REAL_MS,
+    });
     if (this.#changes.length > 0 && !this.#isServing) {
       this.#attribute(this.#changes.splice(0));
     }
@@ -755,15 +729,4 @@ function isRecord(resource: string): boolean {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** Whether files are being read; only known in Node. */
-function readsFiles(): boolean {
-  return process.getActiveResourcesInfo?.().some((name) =>
-    name.startsWith("FSReq")
-  ) ?? false;
-}
-
-function realSleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => realSetTimeout(resolve, milliseconds));
 }

@@ -18,9 +18,7 @@ import {
   type Controller,
   isDiscovery,
   liveName,
-  modulesLoaded,
   needlessName,
-  nextTurn,
   recordedErrorText,
   replaceHost,
   type ReplayedParts,
@@ -29,6 +27,7 @@ import {
   wasCutShort,
 } from "@coracle/operator/internal";
 import { seededRandom } from "../../apiserver/random.ts";
+import { realSleep, settleWork } from "../check/settled_work.ts";
 import { operatorSource } from "../check/operator_source.ts";
 import { WorldClock } from "../check/world_clock.ts";
 import { replaceGlobals } from "../check/world_globals.ts";
@@ -39,9 +38,6 @@ import type { KeptRun, RecordedProcess, Recording } from "./read_recording.ts";
 import { ReplayedRun, responseOf } from "./replayed_run.ts";
 import type { ReplayReport, RunDifference } from "./replay_report.ts";
 
-/** Event-loop turns without activity after which work has settled. */
-const QUIET_TURNS = 4;
-const MAX_TURNS = 5_000;
 /** Real time that work on other threads may take, in milliseconds. */
 const MAX_REAL_MS = 2_000;
 /** Virtual time by which a timer may be late, in milliseconds. */
@@ -50,7 +46,6 @@ const LATE_MS = 100;
 const MAX_DIFFERENCES = 100;
 /** Seed of the random numbers, which are others than those of the recorded runs. */
 const SEED = 0x5eed;
-const realSetTimeout = globalThis.setTimeout;
 const realNow = performance.now.bind(performance);
 
 /** Options of {@linkcode replayOperator}. */
@@ -496,24 +491,11 @@ class ProcessReplay {
 
   /** Waits until promises and in-process I/O have settled. */
   async #settle(): Promise<void> {
-    let seen = -1;
-    let quiet = 0;
-    let waits = 0;
-    for (let turns = 0; turns < MAX_TURNS; turns++) {
-      await nextTurn();
-      const activity = this.#clock.activity + this.#activity;
-      quiet = activity === seen ? quiet + 1 : 0;
-      seen = activity;
-      if (quiet < QUIET_TURNS) continue;
-      const modules = modulesLoaded();
-      if (modules !== undefined) {
-        await modules;
-        quiet = 0;
-        continue;
-      }
-      if (this.#working === 0 || ++waits > MAX_REAL_MS) break;
-      await realSleep(1);
-    }
+    await settleWork({
+      activity: () => this.#clock.activity + this.#activity,
+      working: () => this.#working,
+      limit: MAX_REAL_MS,
+    });
   }
 }
 
@@ -566,8 +548,4 @@ function deepFrozen<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   for (const part of Object.values(value)) deepFrozen(part);
   return Object.freeze(value);
-}
-
-function realSleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => realSetTimeout(resolve, milliseconds));
 }

@@ -103,6 +103,7 @@ test("A selector with a mistake is refused by its name", () => {
   refused({ group: ["apps"] }, /did you mean "groups"/);
   refused({ groups: ["apps/v1"] }, /a group is a domain.*"apps\/v1"/);
   refused({ groups: ["*"] }, /a group is a domain/);
+  refused({ groups: ["core"] }, /"" for the core group: received "core"/);
   refused({ labelSelector: "a in (" }, /Cannot/);
   refused(undefined, /"selector" must be an object/);
 });
