@@ -296,7 +296,7 @@ scenario(
   "A set is deleted whose kind has lost its version, and has a dash in its name",
   async (fixture) => {
     const { client } = fixture;
-    const group = "versions.coracle.dev";
+    const group = "old-versions.coracle.dev";
     const define = (kind: string, old: { readonly served: boolean }) => {
       const singular = kind.toLowerCase();
       const plural = `${singular}s`;
