@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Kind } from "../../core/api/kind.ts";
+import { type Kind, untyped } from "../../core/api/kind.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Deployment, Secret } from "../../core/kinds/mod.ts";
+import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
@@ -10,6 +10,17 @@ import {
   type OperatorFixture,
   scenario,
 } from "../support/operator_fixture.ts";
+
+/** A kind with generation and status that no controller of a cluster writes. */
+const Ingress = untyped({
+  group: "networking.k8s.io",
+  version: "v1",
+  kind: "Ingress",
+});
+
+function ingressSpec(name: string): object {
+  return { defaultBackend: { service: { name, port: { number: 80 } } } };
+}
 
 async function changeMap(
   fixture: OperatorFixture,
@@ -112,18 +123,13 @@ scenario(
   "A filter of generations ignores writes of the status of owned objects",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async ({ metadata }, ctx) => {
-      const labels = { app: metadata.name };
-      const containers = [{ name: "web", image: "web:1" }];
-      await ctx.apply(Deployment, {
+      await ctx.apply(Ingress, {
         metadata: { name: metadata.name },
-        spec: {
-          selector: { matchLabels: labels },
-          template: { metadata: { labels }, spec: { containers } },
-        },
+        spec: ingressSpec("first"),
       });
       await ctx.apply(ConfigMap, { metadata: { name: metadata.name } });
     }, {
-      owns: [Deployment, ConfigMap].map((kind: Kind) =>
+      owns: [Ingress, ConfigMap].map((kind: Kind) =>
         watch(kind, {
           filters: {
             event: ({ type, header: { generation }, previousHeader }) =>
@@ -135,15 +141,15 @@ scenario(
     });
     await fixture.create("a");
     await fixture.until(() => runs.length === 1);
-    await fixture.client.status.patch(Deployment, KEY, {
-      status: { observedGeneration: 1 },
+    await fixture.client.status.patch(Ingress, KEY, {
+      status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } },
     });
-    await fixture.client.patch(Deployment, KEY, {
+    await fixture.client.patch(Ingress, KEY, {
       metadata: { labels: { other: "value" } },
     });
     await fixture.advance(5_000);
     assert.equal(runs.length, 1);
-    await fixture.client.patch(Deployment, KEY, { spec: { replicas: 2 } });
+    await fixture.client.patch(Ingress, KEY, { spec: ingressSpec("second") });
     await fixture.until(() => runs.length === 2);
     await changeMap(fixture, { other: "value" });
     await fixture.until(() => runs.length === 3);
