@@ -13,7 +13,7 @@ import {
   registerWorkflow,
   valueMap,
 } from "../support/gadget_dependents.ts";
-import { Gadget, scenario, takeGadgets } from "../support/operator_fixture.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "A dependent serves a second operator after the first [DependentReInitializationIT]",
@@ -135,21 +135,15 @@ test(
 test(
   "The test kit installs definitions given as objects [CRDMappingInTestExtensionIT]",
   { timeout: 180_000 },
-  async () => {
-    const release = await takeGadgets();
-    await withTestCluster({
-      objects: [crdManifest(Gadget) as unknown as UntypedObject],
-      clock: new VirtualClock(),
-    }, async (cluster) => {
-      const { client, namespace } = cluster;
-      await cluster.until(() =>
-        client.list(Gadget).then(() => true, () => false)
-      );
-      await client.create(Gadget, {
-        metadata: { namespace, name: "a" },
-        spec: { value: "first" },
-      });
-      assert.equal((await client.list(Gadget, { namespace })).items.length, 1);
-    })().finally(release);
-  },
+  withTestCluster({
+    objects: [crdManifest(Gadget) as unknown as UntypedObject],
+    clock: new VirtualClock(),
+  }, async ({ client, namespace, until }) => {
+    await until(() => client.list(Gadget).then(() => true, () => false));
+    await client.create(Gadget, {
+      metadata: { namespace, name: "a" },
+      spec: { value: "first" },
+    });
+    assert.equal((await client.list(Gadget, { namespace })).items.length, 1);
+  }),
 );

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
 import { z } from "zod";
 import type { KubernetesObject } from "../../core/api/object.ts";
@@ -23,7 +20,6 @@ import {
   type RecordedRequest,
   RecordingTransport,
 } from "./recording_transport.ts";
-import { takeFileLock } from "./file_lock.ts";
 import { removeObjects } from "./remove_objects.ts";
 import { inTime } from "./in_time.ts";
 import { LeakGuard } from "./leaks.ts";
@@ -86,19 +82,11 @@ export class OperatorFixture {
   readonly log: LoggedLine[] = [];
   readonly #cluster: TestCluster;
   readonly #requests: RecordingTransport;
-  readonly #release: () => Promise<void>;
   readonly #operators: Operator[] = [];
   readonly #guard: LeakGuard = new LeakGuard();
 
-  private constructor(
-    cluster: TestCluster,
-    { clock, release }: {
-      readonly clock: VirtualClock;
-      readonly release: () => Promise<void>;
-    },
-  ) {
+  private constructor(cluster: TestCluster, clock: VirtualClock) {
     this.#cluster = cluster;
-    this.#release = release;
     this.#requests = new RecordingTransport(cluster.transport);
     this.clock = clock;
     this.transport = this.#requests;
@@ -109,7 +97,6 @@ export class OperatorFixture {
   static async start(
     { server }: Pick<ScenarioOptions, "server"> = {},
   ): Promise<OperatorFixture> {
-    const release = await takeGadgets();
     const clock = new VirtualClock({ quietTurns: 8 });
     const cluster = await TestCluster.start({
       clock,
@@ -118,7 +105,7 @@ export class OperatorFixture {
       server: { seed: 1, ...server },
     });
     if (ON_REAL_CLUSTER) await removeLeftovers(cluster.client);
-    return new OperatorFixture(cluster, { clock, release });
+    return new OperatorFixture(cluster, clock);
   }
 
   /** Requests to the server with their responses. */
@@ -241,7 +228,6 @@ export class OperatorFixture {
     await this.client.close();
     await this.#cluster.stop();
     await this.settle();
-    await this.#release();
     this.#guard.check(this.clock);
     assert.deepEqual(open, [], "a request or a watch is left");
     for (const operator of this.#operators) {
@@ -275,19 +261,6 @@ export class OperatorFixture {
 
 function keyOf(name: string): ObjectKey {
   return { namespace: "default", name };
-}
-
-/**
- * Locks the gadgets of a real cluster for one test at a time: the operators of
- * other tests would see them.
- *
- * @returns Releases the lock.
- */
-export async function takeGadgets(): Promise<() => Promise<void>> {
-  if (!ON_REAL_CLUSTER) return () => Promise.resolve();
-  const cluster = encodeURIComponent(process.env["KUBECONFIG"] ?? "");
-  const file = `coracle-gadgets-${cluster.slice(-100)}.lock`;
-  return await takeFileLock(join(tmpdir(), file));
 }
 
 /** Removes the objects of a test that was killed. */
