@@ -16,7 +16,8 @@ import {
 } from "./command.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { CLUSTER_FLAGS, openCluster, progressLine } from "./plan_cluster.ts";
-import { isEmptyPlan, planMarkdown, planText } from "./plan_text.ts";
+import { isEmptyPlan, planJson, planMarkdown, planText } from "./plan_text.ts";
+import { planPage } from "./window/plan_page.ts";
 import { listOf, requireOutput, textOf, writeOutput } from "./serving.ts";
 
 const DEFAULT_DURATION = "1h";
@@ -46,6 +47,8 @@ export const planCommand: Command = {
     "show FILTER…": "details: all, a kind, an action, a namespace or a name",
     "json FILE": "write the plan as JSON; - for standard output",
     "markdown FILE": "write the plan as Markdown; - for standard output",
+    "html FILE":
+      "write the plan as a page for a browser; - for standard output",
     ...EXPORT_FLAG,
   },
   usageCode: 1,
@@ -54,7 +57,7 @@ export const planCommand: Command = {
     const from = textOf(flags, "from");
     const old = from === undefined ? undefined : await findOperatorFile(from);
     const failsOn = findingsOfFlag(flags);
-    for (const name of ["json", "markdown"]) {
+    for (const name of ["json", "markdown", "html"]) {
       await requireOutput(textOf(flags, name) ?? "-");
     }
     const duration = durationOf(flags);
@@ -99,16 +102,9 @@ async function write(
 ): Promise<void> {
   const view = { show: listOf(flags, "show") };
   const texts = {
-    json: () =>
-      `${
-        JSON.stringify(
-          report,
-          (_, value: unknown) =>
-            typeof value === "bigint" ? Number(value) : value,
-          2,
-        )
-      }\n`,
+    json: () => `${planJson(report, 2)}\n`,
     markdown: () => planMarkdown(report, { ...view, operator: file }),
+    html: () => planPage(report),
   };
   let isPrinted = false;
   for (const [name, text] of Object.entries(texts)) {

@@ -40,9 +40,9 @@ export function isEmptyPlan(
 /** Text of a plan for a terminal. */
 export function planText(report: PlanReport, view: PlanView): string {
   const blocks = [
-    headText(report),
+    planHead(report),
     ...summaryLines(report),
-    ...sections(report).map(({ title, lines }) =>
+    ...planSections(report).map(({ title, lines }) =>
       `${title}\n${lines.map((line) => `  ${line}`).join("\n")}`
     ),
     detailsText(report, view),
@@ -82,12 +82,12 @@ export function planMarkdown(
   return `${
     [
       `### Plan of \`${operator.replaceAll("`", "")}\``,
-      headText(report),
+      planHead(report),
       ...table,
       ...causeLines(report).length === 0
         ? []
         : [fenced("text", causeLines(report).join("\n"))],
-      ...sections(report).map(({ title, lines }) =>
+      ...planSections(report).map(({ title, lines }) =>
         `**${title}**\n\n${fenced("text", lines.join("\n"))}`
       ),
       ...details,
@@ -110,7 +110,8 @@ function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
-function headText(report: PlanReport): string {
+/** First line of a plan: how many objects change, and what was read and simulated. */
+export function planHead(report: PlanReport): string {
   const { cluster, simulated, changes, dropped } = report;
   const { namespaces } = cluster;
   const where = namespaces === undefined ? "" : ` of ${namespaces.join(", ")}`;
@@ -188,13 +189,14 @@ function causeLines({ changes }: PlanReport): readonly string[] {
     });
 }
 
-interface Section {
+/** Part of a plan beside the changes of objects. */
+export interface Section {
   readonly title: string;
   readonly lines: readonly string[];
 }
 
 /** What a plan has beside the changes of objects. */
-function sections(report: PlanReport): readonly Section[] {
+export function planSections(report: PlanReport): readonly Section[] {
   const all: Section[] = [
     {
       title: "Never settles",
@@ -336,11 +338,17 @@ function fieldLines(field: PlannedField): readonly string[] {
 }
 
 function valueText(value: unknown): string {
-  const text = JSON.stringify(
+  const text = planJson(value) ?? "";
+  return text.length > SHOWN_VALUE ? `${text.slice(0, SHOWN_VALUE)}…` : text;
+}
+
+/** JSON of a plan or a part of it; large numbers lose their last digits. */
+export function planJson(value: unknown, indent?: number): string {
+  return JSON.stringify(
     value,
     (_, part: unknown) => typeof part === "bigint" ? Number(part) : part,
-  ) ?? "";
-  return text.length > SHOWN_VALUE ? `${text.slice(0, SHOWN_VALUE)}…` : text;
+    indent,
+  );
 }
 
 function counted(count: number, noun: string): string {

@@ -71,13 +71,21 @@ async function coracle(...args: readonly string[]) {
 const plan = (name: string, ...flags: readonly string[]) =>
   coracle("plan", fixture(name), "--kubeconfig", kubeconfig, ...flags);
 
-test("coracle plan: exit code 2 for changes, as text, JSON and Markdown", async () => {
+test("coracle plan: exit code 2 for changes, as text, JSON, page and Markdown", async () => {
   const json = `${folder}/plan.json`;
+  const html = `${folder}/plan.html`;
   const markdown = `${folder}/plan.md`;
   const { code, out } = await plan(
     "site_old",
     ...["--json", json, "--markdown", markdown, "--for", "10m"],
+    ...["--html", html],
   );
+  const page = readFileSync(html, "utf8");
+  const [, data = ""] = /id="plan">(.*)<\/script>/.exec(page) ?? [];
+  const { changes } = JSON.parse(readFileSync(json, "utf8"));
+  assert.deepEqual(JSON.parse(data).changes, changes);
+  // No name can end the element.
+  assert.ok(!data.includes("<") && JSON.stringify(changes).includes("<"));
   assert.equal(code, 2);
   assert.match(out, /^10 objects would change: /);
   const report = JSON.parse(readFileSync(json, "utf8"));
