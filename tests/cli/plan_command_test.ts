@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -260,6 +261,39 @@ test("snapshot that was cut, or is another file, is refused", async () => {
   await assert.rejects(readSnapshot(file), SyntaxError);
   writeFileSync(file, "apiVersion: v1\n");
   await assert.rejects(readSnapshot(file), SyntaxError);
+});
+
+test("snapshot of another version, or with wrong lines, is refused by its line", async () => {
+  const file = `${folder}/wrong.snapshot`;
+  const head = `{"coracle":"snapshot","format":1}\n`;
+  const end =
+    `{"end":{"at":1,"server":"v1","resources":[],"unread":[],"hidesSecrets":true}}\n`;
+  const refused = [
+    [1, `{"coracle":"snapshot","format":2}\n${end}`],
+    [1, end],
+    [2, `${head}{"resource":{"group":1}}\n${end}`],
+    [2, `${head}{"metadata":{"name":"of no resource"}}\n${end}`],
+    [2, `${head}${"[".repeat(100_000)}\n${end}`],
+    [3, `${head}${end}${end}`],
+  ] as const;
+  for (const [line, text] of refused) {
+    writeFileSync(file, gzipSync(text));
+    await assert.rejects(readSnapshot(file), {
+      name: "SyntaxError",
+      message: new RegExp(`line ${line} is not that of a snapshot`),
+    });
+  }
+  writeFileSync(file, gzipSync(head + end));
+  assert.equal((await readSnapshot(file)).info.server, "v1");
+});
+
+test("snapshot with a line without end is refused before it fills memory", async () => {
+  const file = `${folder}/bomb.snapshot`;
+  const part = gzipSync("x".repeat(8 * 2 ** 20), { level: 1 });
+  const parts = Array<Uint8Array>(200).fill(part);
+  const head = gzipSync(`{"coracle":"snapshot","format":1}\n`);
+  writeFileSync(file, Buffer.concat([head, ...parts]));
+  await assert.rejects(readSnapshot(file), /line 2 is not that of a snapshot/);
 });
 
 test("plans and snapshots have written nothing to the cluster", () => {

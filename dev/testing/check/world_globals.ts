@@ -11,6 +11,9 @@ export interface GlobalSources {
   readonly working: (change: 1 | -1) => void;
 }
 
+/** First id of a simulated timer: those of the runtime do not get as far. */
+const FIRST_ID = 2 ** 40;
+
 /**
  * Replaces the time, the timers, the random numbers and `fetch` of the process
  * by those of a simulation.
@@ -24,7 +27,7 @@ export function replaceGlobals(sources: GlobalSources): () => void {
   const { clock, random, uuid } = sources;
   const wallTime = () => Math.floor(clock().wallTime());
   const timers = new Map<number, Timer>();
-  let lastId = 0;
+  let lastId = FIRST_ID;
   const setTimer = (
     callback: (...values: unknown[]) => void,
     delay: number | undefined,
@@ -57,8 +60,14 @@ export function replaceGlobals(sources: GlobalSources): () => void {
     };
     return handle;
   };
+  const { clearTimeout: clearReal } = globalThis;
   const clear = (handle: unknown) => {
     const id = Number(handle ?? 0);
+    // What is outside of the simulation, such as a connection, has real timers.
+    if (!(id > FIRST_ID)) {
+      clearReal(handle as Parameters<typeof clearReal>[0]);
+      return;
+    }
     timers.get(id)?.cancel();
     timers.delete(id);
   };

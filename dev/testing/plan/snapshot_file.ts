@@ -6,7 +6,6 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { finished } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import type { UntypedObject } from "@coracle/operator/client";
@@ -141,10 +140,7 @@ export async function readSnapshot(path: string): Promise<Snapshot> {
   const gunzip = createGunzip();
   const file = createReadStream(path);
   file.on("error", (error) => gunzip.destroy(error));
-  const lines = createInterface({
-    input: file.pipe(gunzip),
-    crlfDelay: Infinity,
-  });
+  file.pipe(gunzip);
   let failure: unknown;
   let number = 0;
   let resource: Pick<SnapshotResource, "group" | "plural"> | undefined;
@@ -174,10 +170,12 @@ export async function readSnapshot(path: string): Promise<Snapshot> {
     } else throw malformed(path, number);
   };
   try {
-    for await (const text of lines) take(text);
+    for await (const text of linesOf(gunzip)) take(text);
   } catch (error) {
     if (error instanceof SyntaxError) throw error;
     failure = error;
+  } finally {
+    file.destroy();
   }
   if (info !== undefined && failure === undefined) return snapshot.end(info);
   throw new SyntaxError(
@@ -186,6 +184,24 @@ export async function readSnapshot(path: string): Promise<Snapshot> {
       : `Cannot read ${path}: it was cut after line ${number}`,
     { cause: failure },
   );
+}
+
+/** Lines of a stream; one that is too long is given as far as it was read. */
+async function* linesOf(
+  stream: AsyncIterable<Uint8Array>,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const text = decoder.decode(chunk, { stream: true });
+    if (text.includes("\n")) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+    } else rest += text;
+    if (rest.length > MAX_LINE) yield rest;
+  }
+  if (rest !== "") yield rest;
 }
 
 function lineOf(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -35,6 +35,28 @@ test("A timer of a world that is refreshed fires once, by its last start", async
   assert.deepEqual(fired, [1_600]);
 });
 
+test("A timer from before a world is cleared in it, and none of the world's", async () => {
+  const fired: string[] = [];
+  const before = Array.from(
+    { length: 40 },
+    () => setInterval(() => fired.push("before"), 1),
+  );
+  try {
+    await withGlobals((world) => {
+      for (let index = 0; index < 500; index++) {
+        setTimeout(() => fired.push("world"), 1_000);
+      }
+      for (const timer of before) clearInterval(timer);
+      while (world.fireNext(5_000));
+    });
+    // Timers fire in the order in which they are due.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.deepEqual(fired, Array(500).fill("world"));
+  } finally {
+    for (const timer of before) clearInterval(timer);
+  }
+});
+
 test("Random bytes of a world fill the given part of a buffer, and no other", async () => {
   const bytes = new Uint8Array(6);
   await withGlobals(() => {

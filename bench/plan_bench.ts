@@ -1,0 +1,109 @@
+/**
+ * Plan of an operator for a cluster of 100,000 objects: seconds beyond the listing,
+ * and peak RSS of the process of the plan. The operator makes four objects for each
+ * site.
+ *
+ * @module
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { clientSettings } from "../core/client/client_options.ts";
+import { openConnection } from "../core/client/connection.ts";
+import { configFromText } from "../core/config/load_config.ts";
+import { planOperator } from "../dev/testing/plan/plan_operator.ts";
+import { fixture, readThrough } from "../tests/testing/plan/cluster_copy.ts";
+import {
+  type Bench,
+  type Measure,
+  type Subject,
+  verify,
+} from "./support/bench.ts";
+import { currentRuntime } from "./support/runtime.ts";
+import { peakRss } from "./support/sampling.ts";
+
+/** Objects of a cluster. */
+interface Load {
+  /** Sites, which the operator reconciles. */
+  readonly sites: number;
+  /** ConfigMaps that are none of the operator's. */
+  readonly others: number;
+}
+
+/** Starts the server of `plan_server_process.ts`. */
+async function startServer({ sites, others }: Load) {
+  const { program, flags } = currentRuntime();
+  const file = new URL("./support/plan_server_process.ts", import.meta.url);
+  const child = spawn(
+    program,
+    [...flags, fileURLToPath(file), String(sites), String(others)],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
+  const [line] = await once(createInterface(child.stdout), "line");
+  return {
+    kubeconfig: JSON.parse(line) as string,
+    async stop() {
+      const ended = once(child, "exit");
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+async function run(load: Load): Promise<readonly Measure[]> {
+  const server = await startServer(load);
+  const config = await configFromText(server.kubeconfig);
+  const transport = openConnection(config, clientSettings(config, {}));
+  const now = performance.now.bind(performance);
+  let listed = 0;
+  const shown = new Set<string>();
+  const start = now();
+  const report = await planOperator({
+    file: fixture("site_new"),
+    duration: 3_600_000,
+    hosts: [],
+    async read(kinds, { primaries }) {
+      const begun = now();
+      try {
+        return await readThrough(transport, {
+          kinds,
+          primaries,
+          onProgress: (resource) => shown.add(resource),
+        });
+      } finally {
+        listed += now() - begun;
+      }
+    },
+    onProgress: (text) => shown.add(text),
+  });
+  const spent = now() - start;
+  await transport.close();
+  await server.stop();
+  const { sites, others } = load;
+  verify(report.cluster.objects >= sites + others, "all objects are read");
+  verify(report.changes.length === 5 * sites, "each site has five changes");
+  verify(shown.has("configmaps"), "progress is shown");
+  return [
+    { unit: "s beyond the listing", value: (spent - listed) / 1e3 },
+    { unit: "s of the listing", value: listed / 1e3 },
+    peakRss(),
+  ];
+}
+
+function subject(load: Load): Subject {
+  return {
+    name: `${load.sites} sites, ${load.others} others`,
+    run: () => run(load),
+  };
+}
+
+export const bench: Bench = {
+  name: "plan",
+  what: "coracle plan for 100,000 objects, the server beside it",
+  rounds: 1,
+  subjects: process.platform === "linux"
+    ? [subject({ sites: 500, others: 99_500 })]
+    : [],
+};

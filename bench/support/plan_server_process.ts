@@ -1,0 +1,37 @@
+/**
+ * Embedded API server with the objects of a cluster whose operator is to be
+ * planned, in a process of its own: `plan_server_process.ts SITES CONFIG_MAPS`.
+ * Prints its kubeconfig as a line of JSON when all objects exist; ends with its
+ * input.
+ *
+ * @module
+ */
+import process from "node:process";
+import { installCrd } from "../../core/crd/install_crd.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
+import { Site } from "../../tests/testing/plan/fixtures/site.ts";
+
+const [sites = 0, configMaps = 0] = process.argv.slice(2).map(Number);
+const server = await ApiServer.start({ seed: 1 });
+const { client } = server;
+const namespace = "default";
+const TEXT = "The quick brown fox jumps over the lazy dog. ".repeat(8);
+await installCrd(client, Site);
+for (let index = 0; index < sites; index++) {
+  await client.create(Site, {
+    metadata: { namespace, name: `site-${index}` },
+    spec: { html: `<p>${index}` },
+  });
+}
+for (let index = 0; index < configMaps; index++) {
+  await client.create(ConfigMap, {
+    metadata: { namespace, name: `other-${index}` },
+    data: { text: `${index}: ${TEXT}` },
+  });
+}
+process.stdout.write(`${JSON.stringify(server.kubeconfig)}\n`);
+process.stdin.resume().on("end", async () => {
+  await server.stop();
+  process.exit();
+});
