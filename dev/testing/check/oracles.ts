@@ -73,6 +73,7 @@ export function judgeReference(
     ...settles(own),
     ...stuckFinalizers(own),
     ...leftBehind(own),
+    ...sharedParts(own),
     ...wayBack(own),
     ...statusTruth(own),
     ...bounded(own),
@@ -442,6 +443,44 @@ function leftBehind(
       );
     }
   });
+  return [...found.values()];
+}
+
+/** Failure of a run whose object has a part that is another primary's. */
+const FOREIGN_PART =
+  /^(.+?): (?:\w+: )?Cannot own (.+?) (\S+): another controller owns it\b/;
+
+/** Reports parts to which two primaries give one name that no spec has chosen. */
+function sharedParts(
+  { reference, scenario }: Case,
+): readonly Violation[] {
+  const found = new Map<string, Violation>();
+  const firstRemoval = scenario.steps.findIndex((step) => "delete" in step);
+  for (const { text, step } of notesOf(reference, "failed")) {
+    // The part of a deleted owner is there until the garbage collector comes.
+    if (firstRemoval >= 0 && step >= firstRemoval) continue;
+    const [, , kind, key = ""] = FOREIGN_PART.exec(text) ?? [];
+    const work = scenario.steps[step];
+    if (kind === undefined || work === undefined || !("apply" in work)) {
+      continue;
+    }
+    const name = key.slice(key.indexOf("/") + 1);
+    const { metadata: _, ...chosen } = work.apply;
+    if (JSON.stringify(chosen).includes(JSON.stringify(name))) continue;
+    const { text: after } = reference.steps[step] ?? { text: "" };
+    found.set(
+      `${kind} ${key}`,
+      violation(
+        "path",
+        `${kind} ${key} is of two objects after "${after}", so that one of them fails`,
+        {
+          step,
+          writes: [`apply ${kind} ${key}`],
+          signature: `shared ${kind}`,
+        },
+      ),
+    );
+  }
   return [...found.values()];
 }
 

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import type { Plan } from "../../../dev/testing/check/plan.ts";
-import { judgePaths } from "../../../dev/testing/check/oracles.ts";
+import {
+  judgePaths,
+  judgeReference,
+} from "../../../dev/testing/check/oracles.ts";
+import type { Scenario } from "../../../dev/testing/check/workload.ts";
 import { differingPlaces } from "../../../dev/testing/check/check_session.ts";
 import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
 import {
@@ -353,4 +357,37 @@ test("A state that depends on the path to it is found", () => {
     /differs after "change" from a direct creation: spec\.old$/,
   );
   assert.deepEqual(judgePaths(reference, reference, options), []);
+});
+
+test("A part to which two objects give one name is found, unless a spec names it", () => {
+  const second = checkedObject("Gadget", "b");
+  const failure = note(
+    "failed",
+    'default/b: Error: Cannot own v1 Service default/a: another controller owns it, so choose another name: received owner v1 Gadget "a"',
+    1,
+  );
+  const record = run([create, failure], [[gadget, service], [
+    gadget,
+    service,
+    second,
+  ]]);
+  const judgedAs = (object: JsonObject, removal: Scenario["steps"] = []) =>
+    judgeReference({
+      scenario: {
+        name: "share",
+        known: 0,
+        steps: [{ apply: gadget }, ...removal, { apply: object }],
+      },
+      reference: record,
+      masked: new Set(),
+      primaryKinds: new Set(["Gadget"]),
+    });
+  const found = only(judgedAs(second));
+  assert.equal(found.oracle, "path");
+  assert.equal(
+    found.text,
+    'v1 Service default/a is of two objects after "step 1", so that one of them fails',
+  );
+  assert.deepEqual(judgedAs({ ...second, spec: { target: "a" } }), []);
+  assert.deepEqual(judgedAs(second, [{ delete: gadget }]), []);
 });
