@@ -4,7 +4,8 @@
  * prints one line of JSON when it listens, and ends when its input does.
  *
  * There are no ReplicaSets, although the Pods have owners; their watch stays
- * empty. Changes begin after a watch has received the initial state.
+ * empty. Changes begin after a watch has received the initial state, which it
+ * gets if it asks for it; `/sent` answers with the number of bytes sent so far.
  *
  * @module
  */
@@ -21,6 +22,8 @@ const PER_WRITE = 16;
 const TICK_MS = 20;
 
 const pods = new PodFactory();
+/** Bytes of watches that were sent. */
+let sentBytes = 0;
 const resources: Readonly<Record<string, string>> = {
   "/api/v1": "pods Pod",
   "/apis/apps/v1": "replicasets ReplicaSet",
@@ -41,6 +44,7 @@ function send(response: ServerResponse, value: object): void {
 }
 
 async function write(response: ServerResponse, bytes: Buffer): Promise<void> {
+  sentBytes += bytes.length;
   if (response.write(bytes)) return;
   await new Promise((resolve) => response.once("drain", resolve));
 }
@@ -80,19 +84,34 @@ async function sendChanges(response: ServerResponse): Promise<void> {
   }
 }
 
-async function watch(response: ServerResponse, path: string): Promise<void> {
+async function watch(
+  response: ServerResponse,
+  { pathname, searchParams }: URL,
+): Promise<void> {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();
-  if (path.endsWith("/pods")) {
-    await sendState(response);
+  const isWhole = searchParams.get("sendInitialEvents") === "true";
+  if (pathname.endsWith("/pods")) {
+    await (isWhole
+      ? sendState(response)
+      : write(response, bookmark("Pod", "v1")));
     await sendChanges(response);
   } else response.write(bookmark("ReplicaSet", "apps/v1"));
 }
 
 const server = createServer((request, response) => {
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://pods");
-  if (searchParams.has("watch")) void watch(response, pathname);
-  else if (pathname in resources) send(response, discovery(pathname));
+  const url = new URL(request.url ?? "/", "http://pods");
+  const { pathname, searchParams } = url;
+  if (searchParams.has("watch")) void watch(response, url);
+  else if (pathname === "/sent") send(response, { bytes: sentBytes });
+  else if (pathname === "/api/v1/namespaces/kube-system") {
+    const metadata = {
+      name: "kube-system",
+      uid: "5eed0000",
+      resourceVersion: "1",
+    };
+    send(response, { kind: "Namespace", apiVersion: "v1", metadata });
+  } else if (pathname in resources) send(response, discovery(pathname));
   else {
     const metadata = { resourceVersion: String(VERSION) };
     const kind = pathname.endsWith("/pods") ? "PodList" : "ReplicaSetList";

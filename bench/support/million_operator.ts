@@ -17,22 +17,27 @@ import { PodFactory } from "./pods.ts";
 import { currentRuntime } from "./runtime.ts";
 import { cpuTime, median, peakRss } from "./sampling.ts";
 
-const OBJECTS = 1_000_000;
+/** Number of Pods. */
+export const OBJECTS = 1_000_000;
 const CHANGES_PER_SECOND = 1_000;
 /** Duration of the changes after the sync, in milliseconds. */
 const CURRENT_MS = 20_000;
 const SAMPLE_MS = 500;
 const MIB = 1024 ** 2;
 
-/** Starts `live_pods_process.ts`. */
-async function startServer() {
+/**
+ * Starts `live_pods_process.ts`.
+ *
+ * @param changesPerSecond Changes of the Pods after the first list.
+ */
+export async function startMillion(changesPerSecond: number) {
   const { program, flags } = currentRuntime();
   const file = fileURLToPath(
     new URL("./live_pods_process.ts", import.meta.url),
   );
   const child = spawn(
     program,
-    [...flags, file, String(OBJECTS), String(CHANGES_PER_SECOND)],
+    [...flags, file, String(OBJECTS), String(changesPerSecond)],
     { stdio: ["pipe", "pipe", "inherit"] },
   );
   const [line] = await once(createInterface(child.stdout), "line");
@@ -87,7 +92,7 @@ async function timeReads(
  */
 export async function followMillion(): Promise<readonly Measure[]> {
   limitHeapGrowth();
-  const server = await startServer();
+  const server = await startMillion(CHANGES_PER_SECOND);
   const memory = watchMemory();
   const transport = await openHttpTransport({ server: server.url });
   const operator = new Operator({
