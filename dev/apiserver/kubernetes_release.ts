@@ -9,6 +9,11 @@ export interface KubernetesRelease {
   readonly version: string;
   /** Resources of the newest version that it lacks, such as `deployments.apps`. */
   readonly lackingResources: readonly string[];
+  /**
+   * Whether names of Services begin with a letter; since 1.36 they may begin with
+   * a digit, by the feature gate RelaxedServiceNameValidation.
+   */
+  readonly strictServiceNames: boolean;
   /** Fields of the newest version that it lacks, by OpenAPI definition. */
   readonly lackingFields: Readonly<Record<string, readonly string[]>>;
 }
@@ -40,6 +45,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
     "1.34": {
       version: "v1.34.4",
       lackingResources: LACKING_RESOURCES,
+      strictServiceNames: true,
       lackingFields: {
         ...LACKING_IN_35,
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
@@ -60,9 +66,15 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
     "1.35": {
       version: "v1.35.4",
       lackingResources: LACKING_RESOURCES,
+      strictServiceNames: true,
       lackingFields: LACKING_IN_35,
     },
-    "1.36": { version: "v1.36.3", lackingResources: [], lackingFields: {} },
+    "1.36": {
+      version: "v1.36.3",
+      lackingResources: [],
+      strictServiceNames: false,
+      lackingFields: {},
+    },
   };
 
 /** The release that is served unless another is asked for. */

@@ -198,6 +198,7 @@ export interface MetadataChecks {
 /** Validation rule of object names. */
 export type NameRule =
   | "dns-subdomain"
+  | "dns-1035-label"
   | "dns-label"
   | "ip-address"
   | "path-segment";

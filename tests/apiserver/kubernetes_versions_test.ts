@@ -84,6 +84,14 @@ for (const version of VERSIONS) {
       );
       assert.equal(value.spec.preventPodSchedulingIfMissing, undefined);
     }
+
+    const { status: named, value: answer } = await send(
+      "POST",
+      "/api/v1/namespaces/default/services",
+      { metadata: { name: "1web" }, spec: { ports: [{ port: 80 }] } },
+    );
+    assert.equal(named, newest ? 201 : 422);
+    if (!newest) assert.match(answer.message, /a DNS-1035 label must/);
     await server.stop();
   });
 }

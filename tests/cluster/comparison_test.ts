@@ -30,6 +30,11 @@ for (const one of CASES) {
   });
 }
 
+/** Alpha fields of 1.35 that 1.36 has no more; they were never stored. */
+const WITHDRAWN_FIELDS: readonly string[] = [
+  "io.k8s.api.core.v1.PodSpec.workloadRef",
+];
+
 const DISCOVERY =
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -79,7 +84,10 @@ test("The embedded server has the resources and fields of its version", {
     const embedded = await describe(targetOf(server));
     const found = await describe(real);
     for (const [name, fields] of Object.entries(embedded)) {
-      assert.deepEqual(fields, found[name], name);
+      const known = found[name]?.filter((field) =>
+        !WITHDRAWN_FIELDS.includes(`${name}.${field}`)
+      );
+      assert.deepEqual(fields, known, name);
     }
     const paths = (all: object) =>
       Object.keys(all).filter((name) => name.includes("/")).sort();

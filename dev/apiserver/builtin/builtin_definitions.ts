@@ -73,7 +73,8 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
  * returns a new set with its own allocation of Service addresses and node ports.
  */
 export function builtinDefinitions(
-  { lackingResources, lackingFields }: KubernetesRelease = NEWEST_RELEASE,
+  { lackingResources, lackingFields, strictServiceNames }: KubernetesRelease =
+    NEWEST_RELEASE,
 ): readonly ResourceDefinition[] {
   const lacking = new LackingFields(lackingFields);
   const lifecycles = new Map<string, Lifecycle>([
@@ -91,7 +92,10 @@ export function builtinDefinitions(
     if (first === undefined) return [];
     const lifecycle = lifecycles.get(key) ??
       lifecycleOf(key, first.generationFields);
-    return [definition(key, first, { versions, lifecycle, lacking })];
+    const made = definition(key, first, { versions, lifecycle, lacking });
+    return key === "services" && strictServiceNames
+      ? [{ ...made, nameRule: "dns-1035-label" }]
+      : [made];
   });
 }
 
