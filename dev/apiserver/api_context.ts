@@ -6,6 +6,7 @@ import type { QuotaTracker } from "./admission/quota_tracker.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { FlowControl } from "./flow_control.ts";
+import type { KubernetesRelease } from "./kubernetes_release.ts";
 import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
 import type { Resources } from "./resources.ts";
@@ -30,6 +31,8 @@ export interface ApiContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Release of Kubernetes that the server reproduces. */
+  readonly release: KubernetesRelease;
   /** Feature gates. */
   readonly featureGates: FeatureGates;
   /** Hooks for logs, programs and ports of pods. */

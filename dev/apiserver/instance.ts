@@ -24,6 +24,7 @@ import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
 import { FlowControl } from "./flow_control.ts";
+import { NEWEST_RELEASE, RELEASES } from "./kubernetes_release.ts";
 import type { Random } from "./random.ts";
 import { WatchHub } from "./read/watch_hub.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
@@ -58,6 +59,7 @@ export interface InstanceOptions extends
     | "serviceAccounts"
     | "services"
     | "simulate"
+    | "version"
     | "webhookCertificate"
   > {
   readonly builtin: BuiltinResources;
@@ -108,7 +110,10 @@ export class Instance {
     this.#authority = options.authority;
     this.#isPart = options.content?.isPart === true;
     const store = new Store({ history: options.history });
-    const resources = new Resources(builtin.builtinDefinitions());
+    const release = options.version === undefined
+      ? NEWEST_RELEASE
+      : RELEASES[options.version];
+    const resources = new Resources(builtin.builtinDefinitions(release));
     const accountTokens = new ServiceAccountTokens({
       store,
       clock,
@@ -123,6 +128,7 @@ export class Instance {
       clock,
       random,
       logger,
+      release,
       featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
       admission: new AdmissionChain(

@@ -64,6 +64,7 @@ export type {
 } from "./faults/fault_rule.ts";
 export type { Faults } from "./faults/faults.ts";
 export type { FeatureGates } from "./feature_gates.ts";
+export type { KubernetesVersion } from "./kubernetes_release.ts";
 export type { PodCall, PodHooks, PodProcess } from "./pods/pod_hooks.ts";
 export type { AuditEvent } from "./request_handler.ts";
 export { ApiServer } from "./server.ts";

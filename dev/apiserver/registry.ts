@@ -3,6 +3,7 @@ import type { ObjectKey, Scope, UntypedObject } from "@coracle/operator/client";
 import type { StatusCause } from "@coracle/operator/internal";
 import type { FieldSet } from "./merge/field_set.ts";
 import type { Schema } from "./merge/schema.ts";
+import type { KubernetesRelease } from "./kubernetes_release.ts";
 import type { WebhookCaller } from "./admission/webhook_caller.ts";
 import type { Random } from "./random.ts";
 import type { ServerRequest } from "./http/exchange.ts";
@@ -197,6 +198,7 @@ export interface MetadataChecks {
 /** Validation rule of object names. */
 export type NameRule =
   | "dns-subdomain"
+  | "dns-1035-label"
   | "dns-label"
   | "ip-address"
   | "path-segment";
@@ -347,8 +349,13 @@ export interface ManagedWrite {
  * columns are read from the data on first use.
  */
 export interface BuiltinResources {
-  /** All built-in resources, including CustomResourceDefinition. */
-  builtinDefinitions(): readonly ResourceDefinition[];
+  /**
+   * All built-in resources of a release of Kubernetes, by default the newest,
+   * including CustomResourceDefinition.
+   */
+  builtinDefinitions(
+    release?: KubernetesRelease,
+  ): readonly ResourceDefinition[];
 }
 
 /** Parts of the server that a conversion by a webhook needs. */

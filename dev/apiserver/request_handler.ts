@@ -20,6 +20,7 @@ import {
   textResponse,
 } from "./http/exchange.ts";
 import { healthResponse } from "./health.ts";
+import { versionInfo } from "./kubernetes_release.ts";
 import { ServerMetrics } from "./metrics.ts";
 import { respondValue } from "./read/respond.ts";
 import { failureMedia } from "./request/negotiation.ts";
@@ -33,19 +34,6 @@ import { route } from "./router.ts";
 import { badRequest, StatusError } from "./status.ts";
 import { warningHeaders } from "./warning_headers.ts";
 import { isDuration } from "./crd/schema/formats.ts";
-
-/** Kubernetes version whose behaviour the server reproduces. */
-const VERSION = {
-  major: "1",
-  minor: "36",
-  gitVersion: "v1.36.3",
-  gitCommit: "0000000000000000000000000000000000000000",
-  gitTreeState: "clean",
-  buildDate: "1970-01-01T00:00:00Z",
-  goVersion: "go1.26.8",
-  compiler: "gc",
-  platform: "linux/amd64",
-};
 
 /** Pattern of the paths that every user may read. */
 const HEALTH_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$/;
@@ -201,7 +189,7 @@ export class RequestHandler {
     if (info.resource) return await route(this.#context, request);
     if (/^\/version\/?$/.test(path)) {
       checkReads(http);
-      return jsonResponse(200, VERSION);
+      return jsonResponse(200, versionInfo(this.#context.release));
     }
     if (HEALTH_PATHS.test(path)) {
       return healthResponse(path, info.query);

@@ -7,6 +7,7 @@ import {
 } from "@coracle/operator/internal";
 import { controllerSwitch } from "./controllers/controller_names.ts";
 import type { FeatureGates } from "./feature_gates.ts";
+import { type KubernetesVersion, RELEASES } from "./kubernetes_release.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { AuditEvent } from "./request_handler.ts";
 import type { HistoryLimits } from "./storage/history.ts";
@@ -178,6 +179,14 @@ export interface ApiServerOptions {
      */
     readonly nodes?: number | undefined;
   } | undefined;
+  /**
+   * Minor version of Kubernetes whose resources and fields the server has, and
+   * which `/version` tells. Fields that it does not know are dropped as unknown
+   * ones. Other answers are those of the newest version.
+   *
+   * @default {"1.36"}
+   */
+  readonly version?: KubernetesVersion | undefined;
   /** Feature gates; all are off by default. */
   readonly featureGates?: FeatureGates | undefined;
   /**
@@ -272,6 +281,7 @@ const RULES: OptionRules<ApiServerOptions> = {
   establishingDelay: "number?",
   controllers: "strings?",
   simulate: "any?",
+  version: [...Object.keys(RELEASES) as KubernetesVersion[], undefined],
   featureGates: { type: "object?", options: GATE_RULES },
   pods: { type: "object?", options: POD_RULES },
   services: "object?",

@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { DATA_FLAG, readUsers, startServer } from "./embedded_server.ts";
+import type { KubernetesVersion } from "../apiserver/kubernetes_release.ts";
 import type { LocalServer } from "./window/local_server.ts";
 import { aborted, listOf, portOf, textOf, writeSecretFile } from "./serving.ts";
 
@@ -23,6 +24,8 @@ export const apiserverCommand: Command = {
       'CSV with users, as in kube-apiserver: token,user,uid,"group1,group2"',
     "controllers NAME…":
       "controllers to run, as in kube-controller-manager; all by default",
+    "kubernetes-version N":
+      "minor version of Kubernetes whose API is served, such as 1.35; the newest by default",
     "simulate": "run pods on a simulated node, without containers",
   },
   async run({ flags, terminal }) {
@@ -42,6 +45,9 @@ export const apiserverCommand: Command = {
         ? ["*"]
         : listOf(flags, "controllers"),
       simulate: flags["simulate"] === true,
+      version: textOf(flags, "kubernetes-version") as
+        | KubernetesVersion
+        | undefined,
     });
     let controls: LocalServer | undefined;
     try {

@@ -52,6 +52,7 @@ import { ApiServer, startWith } from "../apiserver/server.ts";
 import type { ServerContent } from "../apiserver/storage/file_journal.ts";
 import { bindingManifest, type RbacManifest, rbacManifests } from "./rbac.ts";
 import { operatorAccess } from "./operator_access.ts";
+import type { KubernetesVersion } from "../apiserver/kubernetes_release.ts";
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
 import { webhookServices } from "./webhook_services.ts";
 
@@ -161,6 +162,13 @@ export interface TestClusterOptions {
    */
   readonly snapshot?: string | URL | undefined;
   /**
+   * Minor version of Kubernetes that the embedded server reproduces; a real
+   * cluster has its own.
+   *
+   * @default {"1.36"}
+   */
+  readonly version?: KubernetesVersion | undefined;
+  /**
    * Further options of the embedded server. By default it opens no socket.
    */
   readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
@@ -180,6 +188,7 @@ const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   record: "name?",
   clock: "clock?",
   snapshot: "any?",
+  version: "any?",
   server: "object?",
 };
 
@@ -724,6 +733,7 @@ async function target(options: TestClusterOptions): Promise<Target> {
       port: false as const,
       // They would be the only thing that happens in an idle virtual day.
       bookmarks: !(clock instanceof VirtualClock),
+      version: options.version,
       ...options.server,
       services,
       clock,

@@ -31,6 +31,7 @@ const RELEASES: Readonly<Record<string, Release>> = {
   "1.34": release("v1.34.4", "v0.34.2", "v0.22.4"),
   "1.35": release("v1.35.4", "v0.35.4", "v0.23.3"),
   "1.36": release("v1.36.3", "v0.36.4", "v0.24.1"),
+  "1.37": release("v1.37.2", "v0.37.2", "v0.25.2"),
 };
 
 /** The minor version that runs unless another is asked for. */

@@ -4,11 +4,11 @@ import {
   copyFile,
   type FileHandle,
   open,
-  rename,
   rm,
   stat,
   truncate,
 } from "node:fs/promises";
+import { replaceFile } from "./replace_file.ts";
 import {
   encodeHead,
   findFrames,
@@ -151,7 +151,7 @@ export class SnapshotFile {
     await truncate(newPath, end);
     const copy = await stat(newPath);
     if (copy.size !== end) return undefined;
-    await rename(newPath, path);
+    await replaceFile(newPath, path);
     return new SnapshotFile(path, { inode: copy.ino, size: end, digest });
   }
 
@@ -196,7 +196,9 @@ export class SnapshotFile {
     if (this.#newPath === undefined) return;
     // Otherwise the name could outlive the content after a power failure.
     await this.#handle?.sync();
-    await rename(this.#newPath, this.#path);
+    // Windows may refuse to rename a file that is open.
+    await this.close();
+    await replaceFile(this.#newPath, this.#path);
     this.#newPath = undefined;
   }
 

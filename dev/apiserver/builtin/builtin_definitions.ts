@@ -20,6 +20,10 @@ import type {
   TableColumn,
 } from "../registry.ts";
 import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
+import {
+  type KubernetesRelease,
+  NEWEST_RELEASE,
+} from "../kubernetes_release.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
 import { hasOwnColumns, rowConditionsOf, rowOf } from "./columns/table_rows.ts";
@@ -28,6 +32,7 @@ import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
 import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycle/lifecycle.ts";
+import { LackingFields } from "./lacking_fields.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
 import { toStoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
@@ -64,10 +69,14 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Creates the definitions of all built-in resources. Each call returns a new set
- * with its own allocation of Service addresses and node ports.
+ * Creates the definitions of all built-in resources of a release. Each call
+ * returns a new set with its own allocation of Service addresses and node ports.
  */
-export function builtinDefinitions(): readonly ResourceDefinition[] {
+export function builtinDefinitions(
+  { lackingResources, lackingFields, strictServiceNames }: KubernetesRelease =
+    NEWEST_RELEASE,
+): readonly ResourceDefinition[] {
+  const lacking = new LackingFields(lackingFields);
   const lifecycles = new Map<string, Lifecycle>([
     ["customresourcedefinitions.apiextensions.k8s.io", CRD_LIFECYCLE],
     ["services", serviceLifecycle()],
@@ -75,6 +84,7 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   const byResource = new Map<string, ResourceData[]>();
   for (const data of RESOURCES) {
     const key = qualifiedName(data);
+    if (lackingResources.includes(key)) continue;
     byResource.set(key, [...byResource.get(key) ?? [], data]);
   }
   return [...byResource].flatMap(([key, versions]) => {
@@ -82,7 +92,10 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
     if (first === undefined) return [];
     const lifecycle = lifecycles.get(key) ??
       lifecycleOf(key, first.generationFields);
-    return [definition(key, first, { versions, lifecycle })];
+    const made = definition(key, first, { versions, lifecycle, lacking });
+    return key === "services" && strictServiceNames
+      ? [{ ...made, nameRule: "dns-1035-label" }]
+      : [made];
   });
 }
 
@@ -93,9 +106,10 @@ function qualifiedName({ group, plural }: ResourceData): string {
 function definition(
   key: string,
   data: ResourceData,
-  { versions, lifecycle }: {
+  { versions, lifecycle, lacking }: {
     readonly versions: readonly ResourceData[];
     readonly lifecycle: Lifecycle;
+    readonly lacking: LackingFields;
   },
 ): ResourceDefinition {
   const { group, plural, singular, kind, scope } = data;
@@ -109,7 +123,9 @@ function definition(
     shortNames: data.shortNames,
     categories: data.categories,
     verbs: data.verbs,
-    versions: versions.map((version) => new BuiltinVersion(key, version)),
+    versions: versions.map((version) =>
+      new BuiltinVersion(key, version, lacking)
+    ),
     storageVersion: data.version,
     custom: false,
     storedAs: STORED_AS.get(key),
@@ -187,11 +203,12 @@ class BuiltinVersion implements ResourceVersion {
   readonly scale: ScalePaths | undefined;
   readonly #resource: string;
   readonly #data: ResourceData;
+  readonly #lacking: LackingFields;
   #type: GoType | undefined;
   #columns: readonly TableColumn[] | undefined;
   #empty: UntypedObject | undefined;
 
-  constructor(resource: string, data: ResourceData) {
+  constructor(resource: string, data: ResourceData, lacking: LackingFields) {
     this.name = data.version;
     this.selectableFields = selectableFieldsOf(
       resource,
@@ -201,6 +218,7 @@ class BuiltinVersion implements ResourceVersion {
     this.scale = scales ? SCALE : undefined;
     this.#resource = resource;
     this.#data = data;
+    this.#lacking = lacking;
   }
 
   get deprecationWarning(): string | undefined {
@@ -230,6 +248,9 @@ class BuiltinVersion implements ResourceVersion {
   decode(body: UntypedObject): DecodedBody {
     try {
       const { object, problems } = decodeTyped(this.#goType, body);
+      for (const path of this.#lacking.drop(this.#goType, object)) {
+        problems.push(`unknown field "${path}"`);
+      }
       return { object: object as UntypedObject, problems };
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;

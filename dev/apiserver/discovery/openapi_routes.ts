@@ -7,6 +7,7 @@ import {
   type ServerResponse,
   taggedResponse,
 } from "../http/exchange.ts";
+import type { KubernetesRelease } from "../kubernetes_release.ts";
 import { parseAccept } from "../request/negotiation.ts";
 import { servedGroups, type ServedVersion } from "./discovery_documents.ts";
 import { readJson, writeJson } from "../exact_json.ts";
@@ -100,7 +101,10 @@ export class OpenApiRoutes {
     }
     const { generation } = this.#context.resources;
     if ((await this.#two)?.generation !== generation) {
-      this.#two = documentTwo(versions, generation);
+      this.#two = documentTwo(versions, {
+        generation,
+        release: this.#context.release,
+      });
     }
     const document = await this.#two as DocumentTwo;
     const media = SWAGGER_TYPES.get(type) as string;
@@ -127,7 +131,9 @@ export class OpenApiRoutes {
     const known = this.#documents.get(key);
     if (known) return known;
     const document = loadModule(import("./openapi_v3.ts"))
-      .then(({ openApiV3 }) => documentOf(openApiV3(served)));
+      .then(({ openApiV3 }) =>
+        documentOf(openApiV3(served, this.#context.release))
+      );
     this.#documents.set(key, document);
     return document;
   }
@@ -149,10 +155,13 @@ function documentOf(value: unknown): Document {
 
 async function documentTwo(
   versions: ReadonlyMap<string, ServedVersion>,
-  generation: number,
+  { generation, release }: {
+    readonly generation: number;
+    readonly release: KubernetesRelease;
+  },
 ): Promise<DocumentTwo> {
   const { openApiV2 } = await loadModule(import("./openapi_v2.ts"));
-  const { bytes, hash } = documentOf(openApiV2(versions));
+  const { bytes, hash } = documentOf(openApiV2(versions, release));
   let encoded: Promise<Uint8Array> | undefined;
   const encode = async () => {
     const { openApiV2Protobuf } = await loadModule(

@@ -8,6 +8,10 @@ import {
   definitionOfKind,
   referencedDefinitions,
 } from "../builtin/go_types.ts";
+import {
+  type KubernetesRelease,
+  removeLackingFields,
+} from "../kubernetes_release.ts";
 import { mapValues, publishedList } from "../crd/published_schema.ts";
 import { subresourcesOf, type Verb } from "../registry.ts";
 import type { ServedResource, ServedVersion } from "./discovery_documents.ts";
@@ -120,8 +124,10 @@ type OperationForm = (operation: Operation, target: OperationTarget) => Json;
 /** OpenAPI v2 document of all served versions with their definitions. */
 export function openApiV2(
   versions: Iterable<readonly [root: string, served: ServedVersion]>,
+  release: KubernetesRelease,
 ): SwaggerDocument {
   const builtin = builtinOpenApiDefinitions();
+  removeLackingFields(release, builtin);
   builtin["io.k8s.apimachinery.pkg.runtime.RawExtension"] = { type: "object" };
   const custom: Record<string, OpenApiSchema> = {};
   const paths: Json = {
@@ -162,7 +168,7 @@ export function openApiV2(
   }
   return {
     swagger: "2.0",
-    info: { title: "Kubernetes", version: "v1.36.3" },
+    info: { title: "Kubernetes", version: release.version },
     paths,
     definitions: mapValues({
       ...referencedDefinitions([paths, custom], builtin),

@@ -3,6 +3,11 @@ import {
   builtinOpenApiDefinitions,
   referencedDefinitions,
 } from "../builtin/go_types.ts";
+import {
+  type KubernetesRelease,
+  NEWEST_RELEASE,
+  removeLackingFields,
+} from "../kubernetes_release.ts";
 import { describedMetadata } from "../crd/published_schema.ts";
 import type { ServedVersion } from "./discovery_documents.ts";
 import { addPaths, addSchemas, definitionName, namesOf } from "./openapi_v2.ts";
@@ -20,7 +25,10 @@ const WRITE_PARAMETERS = [{
  * OpenAPI v3 document of a group and version, which `kubectl explain` and
  * client-side validation read.
  */
-export function openApiV3(served: ServedVersion): unknown {
+export function openApiV3(
+  served: ServedVersion,
+  release: KubernetesRelease = NEWEST_RELEASE,
+): unknown {
   const { group, version, resources } = served;
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const paths: Record<string, unknown> = {};
@@ -40,6 +48,7 @@ export function openApiV3(served: ServedVersion): unknown {
     });
   }
   const builtin = builtinOpenApiDefinitions();
+  removeLackingFields(release, builtin);
   const custom = resources.filter(({ definition }) => definition.custom);
   const schemas: Record<string, OpenApiSchema> = {};
   let references: unknown = schemas;
@@ -64,7 +73,7 @@ export function openApiV3(served: ServedVersion): unknown {
     openapi: "3.0.0",
     info: custom.length > 0
       ? { title: "Kubernetes CRD Swagger", version: "v0.1.0" }
-      : { title: "Kubernetes", version: "v1.36" },
+      : { title: "Kubernetes", version: release.version.replace(/\.\d+$/, "") },
     paths,
     components: {
       schemas: { ...schemas, ...referencedDefinitions(references, builtin) },

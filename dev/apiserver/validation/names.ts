@@ -158,6 +158,8 @@ export function nameProblems(name: string, rule: NameRule): string[] {
       return subdomainProblems(name);
     case "dns-label":
       return labelProblems(name);
+    case "dns-1035-label":
+      return label1035Problems(name);
     case "ip-address":
       return strictAddressProblems(name);
     case "path-segment":

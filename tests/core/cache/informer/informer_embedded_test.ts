@@ -133,6 +133,46 @@ for (const watchList of [true, false]) {
     }, { reconnect: { watchList, pageSize: 2 } }));
 }
 
+for (const watchList of [true, false]) {
+  const how = watchList ? "streams" : "pages";
+  test(`Informer waits minutes while a server warms its caches, by ${how}`, () =>
+    withCluster(async ({ cluster, clock, informer, settled }) => {
+      const { faults } = cluster;
+      const random = seededRandom(9);
+      for (let index = 0; index < 8; index++) await write(cluster, random);
+      const refuse = () =>
+        ["list", "watch"].map((verb) =>
+          faults.add({
+            verb,
+            resource: "configmaps",
+            effect: { status: 429, retryAfter: 30 },
+          })
+        );
+      const starting = refuse();
+      informer.start();
+      await clock.advance(5 * 60_000);
+      assert.equal(informer.hasSynced, false);
+      assert.match(
+        informer.health().watches[0]?.lastError?.message ?? "",
+        /429|[Tt]oo many requests/,
+      );
+      const asked = starting.reduce((sum, rule) => sum + rule.hits, 0);
+      assert.ok(asked > 2 && asked <= 11, `${asked} requests in 5 min`);
+      for (const rule of starting) rule.remove();
+      await settled();
+
+      const running = refuse();
+      faults.endWatches();
+      const cached = JSON.stringify(stateOf(informer.list()));
+      await clock.advance(3 * 60_000);
+      assert.equal(JSON.stringify(stateOf(informer.list())), cached);
+      for (const rule of running) rule.remove();
+      for (let index = 0; index < 4; index++) await write(cluster, random);
+      await settled();
+      assert.ok(running.some(({ hits }) => hits > 1));
+    }, { reconnect: { watchList, pageSize: 2 } }));
+}
+
 for (const keepData of [true, false]) {
   const how = keepData ? "with its data" : "without its data";
   const skip = ON_REAL_CLUSTER && !keepData &&

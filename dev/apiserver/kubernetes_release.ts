@@ -1,0 +1,116 @@
+import type { OpenApiSchema } from "@coracle/operator/internal";
+
+/** Minor versions of Kubernetes that the server reproduces. */
+export type KubernetesVersion = "1.34" | "1.35" | "1.36";
+
+/** What a minor version of Kubernetes has, by recordings of its control plane. */
+export interface KubernetesRelease {
+  /** Version with the patch, such as `v1.36.3`. */
+  readonly version: string;
+  /** Resources of the newest version that it lacks, such as `deployments.apps`. */
+  readonly lackingResources: readonly string[];
+  /**
+   * Whether names of Services begin with a letter; since 1.36 they may begin with
+   * a digit, by the feature gate RelaxedServiceNameValidation.
+   */
+  readonly strictServiceNames: boolean;
+  /** Fields of the newest version that it lacks, by OpenAPI definition. */
+  readonly lackingFields: Readonly<Record<string, readonly string[]>>;
+}
+
+const LACKING_RESOURCES: readonly string[] = [
+  "mutatingadmissionpolicies.admissionregistration.k8s.io",
+  "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+];
+const LACKING_IN_35: KubernetesRelease["lackingFields"] = {
+  "io.k8s.api.core.v1.PodSpec": ["schedulingGroup"],
+  "io.k8s.api.core.v1.PodStatus": ["nodeAllocatableResourceClaimStatuses"],
+  "io.k8s.api.core.v1.ResourceHealth": ["message"],
+  "io.k8s.api.core.v1.VolumeMountStatus": ["volumeStatus"],
+  "io.k8s.api.resource.v1.Device": ["nodeAllocatableResourceMappings"],
+  "io.k8s.api.resource.v1.DeviceAttribute": [
+    "bools",
+    "ints",
+    "strings",
+    "versions",
+  ],
+  "io.k8s.api.storage.v1.CSIDriverSpec": ["preventPodSchedulingIfMissing"],
+  "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": ["shardInfo"],
+};
+const CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+
+/** Releases by minor version, the newest last. */
+export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
+  {
+    "1.34": {
+      version: "v1.34.4",
+      lackingResources: LACKING_RESOURCES,
+      strictServiceNames: true,
+      lackingFields: {
+        ...LACKING_IN_35,
+        "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
+        "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
+        "io.k8s.api.core.v1.PodStatus": [
+          "nodeAllocatableResourceClaimStatuses",
+          "allocatedResources",
+          "resources",
+        ],
+        "io.k8s.api.storage.v1.CSIDriverSpec": [
+          "preventPodSchedulingIfMissing",
+          "serviceAccountTokenInSecrets",
+        ],
+        [`${CRD}.CustomResourceDefinitionCondition`]: ["observedGeneration"],
+        [`${CRD}.CustomResourceDefinitionStatus`]: ["observedGeneration"],
+      },
+    },
+    "1.35": {
+      version: "v1.35.4",
+      lackingResources: LACKING_RESOURCES,
+      strictServiceNames: true,
+      lackingFields: LACKING_IN_35,
+    },
+    "1.36": {
+      version: "v1.36.3",
+      lackingResources: [],
+      strictServiceNames: false,
+      lackingFields: {},
+    },
+  };
+
+/** The release that is served unless another is asked for. */
+export const NEWEST_RELEASE: KubernetesRelease = RELEASES["1.36"];
+
+/** What `/version` answers. */
+export function versionInfo(
+  { version }: KubernetesRelease,
+): Readonly<Record<string, string>> {
+  const [major = "", minor = ""] = version.slice(1).split(".");
+  return {
+    major,
+    minor,
+    emulationMajor: major,
+    emulationMinor: minor,
+    minCompatibilityMajor: major,
+    minCompatibilityMinor: String(Number(minor) - 1),
+    gitVersion: version,
+    gitCommit: "0000000000000000000000000000000000000000",
+    gitTreeState: "clean",
+    buildDate: "1970-01-01T00:00:00Z",
+    goVersion: "go1.26.8",
+    compiler: "gc",
+    platform: "linux/amd64",
+  };
+}
+
+/** Removes what a release lacks from OpenAPI definitions, in place. */
+export function removeLackingFields(
+  { lackingFields }: KubernetesRelease,
+  definitions: Record<string, OpenApiSchema>,
+): void {
+  for (const [name, fields] of Object.entries(lackingFields)) {
+    const properties = definitions[name]?.properties as
+      | Record<string, unknown>
+      | undefined;
+    for (const field of fields) delete properties?.[field];
+  }
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import {
+  type KubernetesVersion,
+  RELEASES,
+} from "../../dev/apiserver/kubernetes_release.ts";
+import { ApiServer } from "../../dev/apiserver/server.ts";
+import { TestCluster } from "../../dev/testing/test_cluster.ts";
+
+const VERSIONS = Object.keys(RELEASES) as KubernetesVersion[];
+
+// deno-lint-ignore no-explicit-any -- documents of several kinds
+async function readDocument(body: AsyncIterable<Uint8Array>): Promise<any> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return JSON.parse(Buffer.concat(chunks).toString());
+}
+
+const POLICIES = "/apis/admissionregistration.k8s.io/v1";
+
+for (const version of VERSIONS) {
+  test(`A server of ${version} has the resources and fields of that version`, async () => {
+    const server = await ApiServer.start({ port: false, version });
+    const send = async (method: string, path: string, body?: object) => {
+      const answer = await server.transport.send({
+        method: method as "GET" | "POST",
+        path,
+        headers: { "content-type": "application/json" },
+        ...body ? { body: JSON.stringify(body) } : {},
+      });
+      const value = await readDocument(answer.body);
+      return { status: answer.status, value };
+    };
+    const { value: info } = await send("GET", "/version");
+    assert.equal(info.gitVersion, RELEASES[version].version);
+    assert.equal(`${info.major}.${info.minor}`, version);
+
+    const { value: list } = await send("GET", POLICIES);
+    const names = list.resources.map(({ name }: { name: string }) => name);
+    const newest = version === "1.36";
+    assert.equal(names.includes("mutatingadmissionpolicies"), newest);
+    assert.equal(names.includes("validatingadmissionpolicies"), true);
+    const { status } = await send(
+      "GET",
+      `${POLICIES}/mutatingadmissionpolicies`,
+    );
+    assert.equal(status, newest ? 200 : 404);
+
+    const { value: document } = await send(
+      "GET",
+      "/openapi/v3/apis/storage.k8s.io/v1",
+    );
+    const { properties } =
+      document.components.schemas["io.k8s.api.storage.v1.CSIDriverSpec"];
+    assert.equal("preventPodSchedulingIfMissing" in properties, newest);
+    assert.equal(
+      "serviceAccountTokenInSecrets" in properties,
+      version !== "1.34",
+    );
+    assert.equal(document.info.version, `v${version}`);
+
+    const driver = {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: "d" },
+      spec: { preventPodSchedulingIfMissing: true },
+    };
+    const strict = await send(
+      "POST",
+      "/apis/storage.k8s.io/v1/csidrivers?fieldValidation=Strict",
+      driver,
+    );
+    assert.equal(strict.status, newest ? 201 : 400);
+    if (!newest) {
+      assert.match(
+        strict.value.message,
+        /unknown field "spec\.preventPodSchedulingIfMissing"/,
+      );
+      const { value } = await send(
+        "POST",
+        "/apis/storage.k8s.io/v1/csidrivers",
+        driver,
+      );
+      assert.equal(value.spec.preventPodSchedulingIfMissing, undefined);
+    }
+
+    const { status: named, value: answer } = await send(
+      "POST",
+      "/api/v1/namespaces/default/services",
+      { metadata: { name: "1web" }, spec: { ports: [{ port: 80 }] } },
+    );
+    assert.equal(named, newest ? 201 : 422);
+    if (!newest) assert.match(answer.message, /a DNS-1035 label must/);
+    await server.stop();
+  });
+}
+
+test("A test cluster starts with the version of its option", async () => {
+  const cluster = await TestCluster.start({
+    cluster: "embedded",
+    version: "1.35",
+  });
+  const answer = await cluster.transport.send({
+    method: "GET",
+    path: "/version",
+    headers: {},
+  });
+  const { gitVersion } = await readDocument(answer.body);
+  assert.equal(gitVersion, "v1.35.4");
+  await cluster.stop();
+});
+
+test("A server refuses a version that it does not reproduce", async () => {
+  await assert.rejects(
+    ApiServer.start({ version: "1.37" as KubernetesVersion }),
+    {
+      name: "RangeError",
+      message:
+        'Cannot read the options of an API server: "version" must be one of 1.34, 1.35, 1.36: received "1.37"',
+    },
+  );
+});
