@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ApiError } from "../../core/api/api_error.ts";
-import { untyped } from "../../core/api/kind.ts";
+import { type Kind, untyped } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import * as kinds from "../../core/kinds/mod.ts";
@@ -29,7 +29,7 @@ const ShopQueue = untyped({
 });
 
 /** Kinds of the chart, with the namespaced ones first. */
-const KINDS = [
+const KINDS: readonly Kind[] = [
   kinds.ConfigMap,
   kinds.CronJob,
   kinds.Deployment,
@@ -70,7 +70,7 @@ test("The Helm example manages a chart of 22 objects by Helm itself", async (t) 
         [kinds.Namespace, namespace],
       ] as const
     ) {
-      await client.delete(kind, { name }).catch((error) => {
+      await client.delete(kind as Kind, { name }).catch((error) => {
         if (!ApiError.is(error) || !error.isNotFound) throw error;
       });
     }
@@ -84,7 +84,7 @@ test("The Helm example manages a chart of 22 objects by Helm itself", async (t) 
   const objects = async () => {
     const labelSelector = "coracle.dev/set=helm-release";
     const found: string[] = [];
-    for (const kind of [...KINDS, ShopQueue]) {
+    for (const kind of [...KINDS, ShopQueue as Kind]) {
       const { items } = await client.list(kind, { labelSelector })
         .catch((error) => {
           if (ApiError.is(error) && error.isNotFound) return { items: [] };
