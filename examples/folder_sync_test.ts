@@ -1,4 +1,4 @@
-import { TestCluster, VirtualClock } from "@coracle/dev";
+import { checkOperator, TestCluster, VirtualClock } from "@coracle/dev";
 import { ConfigMap } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -61,4 +61,21 @@ test("The folder example applies, mends and prunes what its folder has", async (
   } finally {
     await cluster.stop();
   }
+});
+
+test("The folder example stands its check", async () => {
+  const { findings, plans } = await checkOperator({
+    operator: (options) =>
+      folderSync(
+        { ...options, leaderElection: undefined },
+        repositoryOf(manifest("a", "one"), manifest("b", "one")),
+      ),
+    workload: [
+      { apply: manifest("a", "other") },
+      { delete: manifest("b", "one") },
+    ],
+    plans: 2,
+  });
+  assert.deepEqual(findings.map(({ title }) => title), []);
+  assert.equal(plans, 2);
 });

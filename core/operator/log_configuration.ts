@@ -138,9 +138,12 @@ export class LogConfiguration {
         ["level", "format", "sampling"].map((name) => valueOf(directory, name)),
       );
       this.#files = {
-        ...level && { level: oneOf(LEVELS, level, "level") },
-        ...format && { format: oneOf(FORMATS, format, "format") },
-        ...sampling && { sampling: limitOf(sampling) },
+        ...level && { level: oneOf(LEVELS, level, join(directory, "level")) },
+        ...format &&
+          { format: oneOf(FORMATS, format, join(directory, "format")) },
+        ...sampling && {
+          sampling: limitOf(sampling, join(directory, "sampling")),
+        },
       };
       this.#fault = undefined;
       this.#apply(directory);
@@ -148,7 +151,8 @@ export class LogConfiguration {
       const text = String(error);
       if (text === this.#fault) return;
       this.#fault = text;
-      this.#deps.logger.warn("The settings of the log stay as they are", {
+      // An error, as it is about what is written: no level leaves it out.
+      this.#deps.logger.error("The settings of the log stay as they are", {
         error,
       });
     }
@@ -204,23 +208,23 @@ async function valueOf(
 function oneOf<T extends string>(
   values: readonly T[],
   text: string,
-  name: string,
+  path: string,
 ): T {
   const found = values.find((value) => value === text);
   if (found !== undefined) return found;
   throw new RangeError(
-    `Cannot use the settings of the log: "${name}" must be one of ${
+    `Cannot use the settings of the log: ${path} must be one of ${
       values.join(", ")
     }: received ${JSON.stringify(text)}`,
   );
 }
 
 /** Limit of a sampler; `false` is none. */
-function limitOf(text: string): number {
+function limitOf(text: string, path: string): number {
   if (text === "false") return Infinity;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new RangeError(
-    `Cannot use the settings of the log: "sampling" must be false, or a number of lines in a second: received ${
+    `Cannot use the settings of the log: ${path} must be false, or a number of lines in a second: received ${
       JSON.stringify(text)
     }`,
   );

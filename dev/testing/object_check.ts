@@ -16,6 +16,7 @@ import type {
   ResourceVersion,
 } from "../apiserver/registry.ts";
 import { badRequest, invalid, StatusError } from "../apiserver/status.ts";
+import { readJson } from "../apiserver/exact_json.ts";
 import {
   metadataProblems,
   metadataUpdateProblems,
@@ -103,7 +104,8 @@ function readObject(
   given: object,
   standard: string,
 ): ReadObject {
-  const plain = JSON.parse(JSON.stringify(given)) as UntypedObject;
+  // Integers beyond 2^53 are read as the server reads them.
+  const plain = readJson(JSON.stringify(given)) as UntypedObject;
   const {
     apiVersion = `${group}/${standard}`,
     kind: name = kind,

@@ -19,6 +19,7 @@ const Pool = defineKind({
     mode: z.enum(["fast", "safe"]).optional(),
     storageClass: z.string().optional(),
     hosts: z.array(z.string()).optional(),
+    bytes: z.int().min(-(2 ** 63)).max(2 ** 63).optional(),
   }),
   status: z.object({ ready: z.int().min(0) }).partial(),
   rules: [
@@ -46,6 +47,8 @@ const CASES:
     ["a wrong type", pool({ max: "2" })],
     ["several violations", pool({ min: 0, max: 11, mode: "slow" })],
     ["a rule with a default", pool({ max: 0 })],
+    ["an integer beyond 2^53", pool({ max: 2, bytes: 2 ** 60 })],
+    ["an integer of more than 64 bits", pool({ max: 2, bytes: 2 ** 64 })],
     ["an unknown field", pool({ max: 2, other: 1 })],
     ["an unknown field of the metadata", {
       metadata: { name: "a", label: "b" },
@@ -126,6 +129,13 @@ test("checkObject says what the API server does", async () => {
     }
   } finally {
     await cluster.stop();
+  }
+});
+
+test("checkObject accepts integers of 64 bits beyond 2^53", async () => {
+  for (const bytes of [2 ** 53, 2 ** 60, -(2 ** 60)]) {
+    const said = await checkObject(Pool, pool({ max: 2, bytes }));
+    assert.equal(said, undefined);
   }
 });
 

@@ -51,10 +51,14 @@ const RULES: OptionRules<CommandOptions> = {
  * still take an argument that begins with `-` for an option: put `--` before what
  * comes from a spec.
  *
+ * At the end of the time limit the process group of the program is killed. A child that
+ * has made a session of its own, as `setsid` does, is not in that group and goes on: in
+ * a pod, only a limit of the container bounds it. On Windows only the program is killed.
+ *
  * @param command The program, by its name in `PATH` or by its path, and its
  * arguments.
  * @throws {Error} If the program is not installed, fails, prints too much or exceeds
- * its time limit, after which it and its children are killed. If it failed, the error
+ * its time limit, after which it and its group are killed. If it failed, the error
  * has the end of its standard error, and never its arguments, input or output.
  * @throws {TypeError | RangeError} If its output has other things than objects, as
  * `fromYaml` says, or an option is unknown or invalid.

@@ -181,13 +181,22 @@ test("a directory changes the log while the operator runs, also by a symlink", a
         because: folder,
       },
     );
-    mount("..3", { level: "loud" });
-    await seen("settings of the log stay as they are");
-    assert.match(lines.at(-1) ?? "", /must be one of debug, .*loud/);
-    logger.debug("still seen");
-    assert.equal(messages(lines).at(-1), "still seen");
-    mount("..4", { format: "text", level: "error" });
+    mount("..3", { level: "error" });
     await seen('"logLevel":"error"');
+    mount("..4", { level: "loud" });
+    await seen("settings of the log stay as they are");
+    const { level, error } = JSON.parse(lines.at(-1) ?? "");
+    assert.equal(level, "error", "no level leaves it out");
+    const path = join(folder, "level");
+    const wanted = "debug, info, warn, error";
+    assert.ok(
+      error.includes(`${path} must be one of ${wanted}: received "loud"`),
+      error,
+    );
+    logger.error("still seen");
+    assert.equal(messages(lines).at(-1), "still seen");
+    mount("..5", { format: "text", level: "info" });
+    await seen("logLevel=info");
   } finally {
     configuration.stop();
   }
