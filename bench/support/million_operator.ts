@@ -30,7 +30,9 @@ const MIB = 1024 ** 2;
  *
  * @param changesPerSecond Changes of the Pods after the first list.
  */
-export async function startMillion(changesPerSecond: number) {
+export async function startMillion(
+  changesPerSecond: number,
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const { program, flags } = currentRuntime();
   const file = fileURLToPath(
     new URL("./live_pods_process.ts", import.meta.url),

@@ -1,7 +1,7 @@
 /**
  * Memcached operator of C5C3 with all of its parts, ported from Go: two versions, a
  * webhook that fills in defaults and validates, six kinds of objects, and pods that
- * are replaced when a Secret changes. It takes over objects of the original.
+ * are replaced when a Secret changes.
  *
  *     apiVersion: memcached.c5c3.io/v1beta1
  *     kind: Memcached
