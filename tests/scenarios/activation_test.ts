@@ -115,6 +115,12 @@ scenario(
     );
     assert.equal(operator.health().healthy, true);
 
+    // A definition that is still being deleted would take the objects along.
+    await fixture.until(async () =>
+      await fixture.client.find(CustomResourceDefinition, {
+        name: "routes.sample.coracle.dev",
+      }) === undefined
+    );
     await fixture.install(Route);
     await fixture.until(async () =>
       await fixture.client.find(Route, key).catch(() => undefined) !== undefined
