@@ -45,12 +45,14 @@ async function syncCronJob(
   let delay: number | undefined;
   if (metadata.deletionTimestamp === undefined && !spec.suspend) {
     const times = cronTimes(spec.schedule, spec.timeZone);
-    const missed = lastMissed(cron, times, api.now);
+    // Read once: a time that comes between two readings would be passed over.
+    const { now } = api;
+    const missed = lastMissed(cron, times, now);
     if (missed !== undefined) {
       await start(cron, missed, { api, running, status });
     }
-    const next = times.next(api.now);
-    delay = next === undefined ? undefined : next - api.now;
+    const next = times.next(now);
+    delay = next === undefined ? undefined : next - now;
   }
   status.active = running.map(({ metadata: job }) => ({
     apiVersion: "batch/v1",
