@@ -511,7 +511,7 @@ const reconciler: Reconciler<Memcached> = {
     const secrets = found.filter((one) => one !== undefined);
     const missing = wanted.filter((_, at) => found[at] === undefined);
 
-    /** Applies an object, or deletes it if there shall be none; tells of changes. */
+    /** Applies an object, or deletes it if it is not wanted; its changes are Events. */
     const put = async <O extends KubernetesObject>(
       kind: Kind<O>,
       object: Parameters<typeof ctx.apply<O>>[1] | undefined | false,

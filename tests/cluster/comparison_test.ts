@@ -30,7 +30,7 @@ for (const one of CASES) {
   });
 }
 
-/** Alpha fields of 1.35 that 1.36 has no more; they were never stored. */
+/** Alpha fields of 1.35 that 1.36 has removed. */
 const WITHDRAWN_FIELDS: readonly string[] = [
   "io.k8s.api.core.v1.PodSpec.workloadRef",
 ];
