@@ -52,6 +52,8 @@ const CONTROLLERS: readonly string[] = [
   "serviceaccount-controller",
   "root-ca-certificate-publisher-controller",
   "resourcequota-controller",
+  "persistentvolumeclaim-protection-controller",
+  "persistentvolume-protection-controller",
 ];
 
 /**
