@@ -52,6 +52,8 @@ const CONTROLLERS: readonly string[] = [
   "serviceaccount-controller",
   "root-ca-certificate-publisher-controller",
   "resourcequota-controller",
+  // Runs from 1.37 on.
+  "storage-version-migrator-controller",
 ];
 
 /**
