@@ -54,6 +54,8 @@ const CONTROLLERS: readonly string[] = [
   "resourcequota-controller",
   "persistentvolumeclaim-protection-controller",
   "persistentvolume-protection-controller",
+  // Runs from 1.37 on.
+  "storage-version-migrator-controller",
 ];
 
 /**

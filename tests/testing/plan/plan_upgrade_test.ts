@@ -94,6 +94,17 @@ test("plan: what a takeover of another operator's fields removes", async () => {
   );
 });
 
+test("plan: a refused request is not what controllers do meanwhile", async () => {
+  const { changes } = await planFor(server.transport, "site_refused");
+  assert.deepEqual(
+    changes.map(({ kind, fields }) => [kind, fields.map(({ path }) => path)]),
+    ["alpha", "bravo", "charlie"].map(() => [
+      "Deployment",
+      [".spec.template.metadata.labels.tier"],
+    ]),
+  );
+});
+
 test("plan: runs that fail are named with their objects", () => {
   const [failure, ...others] = report.failures;
   assert.deepEqual(others, []);
