@@ -42,6 +42,11 @@ export interface ManagedWorkflowResult {
   readonly rescheduleAfter?: Duration | undefined;
   /** Nodes and their results on one line, for logs and `coracle why`. */
   readonly summary?: string | undefined;
+  /**
+   * Throws the errors of nodes that the workflow has not thrown itself. They fail
+   * the run once its result is written, unless that says when to run again.
+   */
+  throwIfFailed?(): void;
 }
 
 /**
