@@ -45,6 +45,17 @@ export interface TriggerHandler {
   onTrigger(key: string, source: string, event: SourceEvent): boolean;
   /** Repeats the failed runs of one or all primaries: a source works again. */
   retryFailed(key?: string): void;
+  /** See {@linkcode ResumableContext}. */
+  readonly ignoresRestored?: boolean | undefined;
+}
+
+/** What the context of a source that can begin with a snapshot has as well. */
+export interface ResumableContext {
+  /**
+   * Whether objects that are as they were in a snapshot trigger nothing now: which
+   * primaries run is decided when those are delivered.
+   */
+  ignoresRestored(): boolean;
 }
 
 /** Source that can begin with a snapshot. */
@@ -514,7 +525,7 @@ export class SourceGroup<P extends KubernetesObject> {
     const { log, primaryKind } = common;
     const namespaces = this.#namespaces;
     let isMisled = false;
-    await source.start({
+    const context: SourceContext<P> & ResumableContext = {
       ...common,
       namespaces,
       get: async (kind, key) => {
@@ -543,7 +554,9 @@ export class SourceGroup<P extends KubernetesObject> {
         if (!this.#started.has(source)) return;
         this.#handler?.retryFailed(key && (soleKey ?? key));
       },
-    });
+      ignoresRestored: () => this.#handler?.ignoresRestored === true,
+    };
+    await source.start(context);
     // A change during the start may have found nothing to change.
     const latest = this.#namespaces;
     if (latest !== namespaces) await source.changeNamespaces?.(latest);
