@@ -362,8 +362,7 @@ export class SourceGroup<P extends KubernetesObject> {
     signal?: AbortSignal,
   ): Promise<T | undefined> {
     const { client, primaryKind, primaries } = this.#deps;
-    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
-    const scoped = scope === "Cluster" ? { name: key.name } : key;
+    const scoped = await this.#isClusterScoped(kind) ? { name: key.name } : key;
     if (sameKind(kind, primaryKind)) {
       return await primaries.read(keyText(scoped)) as KubernetesObject as T;
     }
@@ -372,13 +371,22 @@ export class SourceGroup<P extends KubernetesObject> {
       : await client.find(kind, scoped, { signal });
   }
 
+  async #isClusterScoped(kind: Kind): Promise<boolean> {
+    const { client } = this.#deps;
+    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
+    return scope === "Cluster";
+  }
+
   /** Reads objects of a kind from the caches or the server, like `read`. */
   async readList<T extends KubernetesObject>(
     kind: Kind<T>,
-    namespace: string | undefined,
+    within: string | undefined,
     signal?: AbortSignal,
   ): Promise<readonly T[]> {
     const { client, primaryKind, primaries } = this.#deps;
+    // The namespace of a run says nothing of what is in none.
+    const isAll = within === undefined || await this.#isClusterScoped(kind);
+    const namespace = isAll ? undefined : within;
     if (sameKind(kind, primaryKind)) {
       const all: readonly unknown[] = await primaries.readList(namespace);
       return all as readonly T[];
