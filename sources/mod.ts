@@ -32,6 +32,11 @@
  * @module
  */
 
+export type {
+  Cluster,
+  ClusterSet,
+  ClusterSetContext,
+} from "../core/controller/clusters/cluster_set.ts";
 export { type Expectation, Expectations } from "./expectations.ts";
 export type { ExternalCacheOptions } from "./external_cache.ts";
 export * from "./inbound_source.ts";

@@ -184,6 +184,11 @@ export interface Context<P extends KubernetesObject> {
   readonly cause: RunCause;
   /** Name of the controller. */
   readonly controller: string;
+  /**
+   * Name of the cluster of the primary, of those of the option `clusters`; undefined
+   * for the operator's own.
+   */
+  readonly cluster?: string | undefined;
   /** Field manager of the writes of the controller. */
   readonly fieldManager: string;
   /** Key of the primary. */

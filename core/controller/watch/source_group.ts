@@ -63,6 +63,11 @@ interface BodySource {
   bodyOf?(key: ObjectKey, version?: string): ByteRange | undefined;
 }
 
+/** Source that may be a copy of one of another controller. */
+interface CopiedSource {
+  readonly origin?: unknown;
+}
+
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
 /** Informers of the operators that have started sources. */
@@ -434,7 +439,7 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Number of a source within the group, in its order. */
   numberOf(source: EventSource<P>): number {
-    return this.#sources.indexOf(source);
+    return this.#sources.indexOf(this.#ownOf(source));
   }
 
   /** Secondary that one source has. */
@@ -442,7 +447,15 @@ export class SourceGroup<P extends KubernetesObject> {
     source: EventSource<P>,
     key: ObjectKey,
   ): unknown {
-    return source.get?.(key);
+    return this.#ownOf(source).get?.(key);
+  }
+
+  /** The source of this group that was made of one that several controllers use. */
+  #ownOf(source: EventSource<P>): EventSource<P> {
+    return this.#sources.includes(source)
+      ? source
+      : this.#sources.find((own) => (own as CopiedSource).origin === source) ??
+        source;
   }
 
   /** Secondaries of a primary that one source has. */
@@ -450,7 +463,7 @@ export class SourceGroup<P extends KubernetesObject> {
     source: EventSource<P>,
     primary: P,
   ): Promise<readonly unknown[]> {
-    return await source.secondaries?.(primary) ?? [];
+    return await this.#ownOf(source).secondaries?.(primary) ?? [];
   }
 
   /** Bytes of a cached object, borrowed; undefined if no cache has its version. */
