@@ -24,6 +24,10 @@ const KEPT: readonly RegExp[] = [
   /\/namespaces\/kube-/,
   /\/serviceaccounts\/default$/,
   /\/configmaps\/kube-root-ca\.crt$/,
+  // The API server's own Service, which it makes a while after it is ready.
+  /\/(?:services|endpoints|endpointslices|servicecidrs)\/kubernetes$/,
+  /\/ipaddresses\//,
+  /\/(?:flowschemas|prioritylevelconfigurations|clusterroles|clusterrolebindings)\/(?:system:|system-|probes|service-accounts|kube-)/,
   /\/(?:apiservices\/v1|customresourcedefinitions\/gadgets)\.sample\.coracle\.dev$/,
 ];
 

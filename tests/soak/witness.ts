@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import type { Client } from "../../core/client/client.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
@@ -73,10 +74,18 @@ export class Witness {
     const { uid = "", generation = 0 } = object.metadata;
     const version = object.metadata.resourceVersion ?? "";
     const last = this.#told.get(uid);
-    const says = (fault: string) =>
-      this.#faults.push(
-        `${type} ${key} ${last?.version} → ${version} ${fault}`,
-      );
+    const says = (fault: string) => {
+      const told = JSON.stringify({
+        last,
+        type,
+        key,
+        version,
+        generation,
+        relist,
+      });
+      this.#faults.push(`${fault}: ${told}`);
+      process.stderr.write(`Witness: ${fault}: ${told}\n`);
+    };
     if ((type === "added") !== (last === undefined)) says("of another life");
     if (type === "deleted") {
       this.#told.delete(uid);

@@ -75,6 +75,8 @@ export class PlanRecord implements TraceSink {
   readonly touched: Map<string, TouchedObject> = new Map();
   readonly failures: Map<string, Failures> = new Map();
   readonly events: Map<string, StoredObject> = new Map();
+  /** Field managers of the operator's writes. */
+  readonly managers: Set<string> = new Set();
   /** Access that the operator used, as `VERB GROUP/RESOURCE`. */
   readonly access: Set<string> = new Set();
   /** Resources that the operator asked for, as `GROUP/PLURAL`. */
@@ -204,6 +206,7 @@ export class PlanRecord implements TraceSink {
     touched.deletedBy = isDeleted ? isOwn ? "operator" : "cluster" : undefined;
     if (isOwn) {
       touched.write = ownWrite(request);
+      this.managers.add(touched.write.manager);
       touched.changes++;
       keep(touched.times, at);
     }
