@@ -343,7 +343,6 @@ function byRuntime(): readonly string[] {
 /**
  * What a test file does that others in its process would notice: it changes the
  * environment or a global, handles signals, ends the process or measures it.
- * Files of `tests/check` are alone as well: a process has one world at a time.
  */
 const NEEDS_OWN_PROCESS = new RegExp(
   [
@@ -362,13 +361,17 @@ function batchesOf(
 ): (readonly string[])[] {
   const isAlone = (file: string) =>
     (report === "node" || entry !== undefined) && file.endsWith("_test.ts") &&
-    (file.startsWith("tests/check/") ||
-      NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
+    NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8"));
   if (PROFILE) return files.map((file) => [file]);
   const shared = files.filter((file) => !isAlone(file));
   const batches = files.filter(isAlone).map((file) => [file]);
-  for (let at = 0; at < shared.length; at += batch) {
-    batches.push(shared.slice(at, at + batch));
+  // Those that check whole operators take long: they begin early.
+  const isLong = (file: string) => file.startsWith("tests/check/");
+  for (const long of [true, false]) {
+    const group = shared.filter((file) => isLong(file) === long);
+    for (let at = 0; at < group.length; at += batch) {
+      batches.push(group.slice(at, at + batch));
+    }
   }
   return batches;
 }
@@ -463,7 +466,7 @@ async function runFiles(
       const ended = await take(() => runBatch(step, files, { env, worker }));
       log.push(ended.output);
       reports.push(ended.report);
-      if (leftovers) reports.push(await leftBy(files, leftovers));
+      if (leftovers) reports.push(await leftovers.reportOf(files));
       // Each file that could not be reported runs alone. The batch has failed.
       if (!ended.complete && batch.length > 1) {
         batches.unshift(...batch.map((file) => [file]));
@@ -476,20 +479,6 @@ async function runFiles(
     failed: reports.flatMap(({ failed }) => failed),
     skipped: reports.flatMap(({ skipped }) => skipped),
   };
-}
-
-/** A failure for what files have left in their cluster. */
-async function leftBy(
-  files: readonly string[],
-  leftovers: Leftovers,
-): Promise<TestReport> {
-  const left = await leftovers.since();
-  const failed = left.length === 0 ? [] : [{
-    name: "A test file removes what it made in the cluster",
-    file: files[0] ?? "",
-    message: `It has left:\n${left.join("\n")}`,
-  }];
-  return { passed: 0, failed, skipped: [] };
 }
 
 /** Runs the command of a step that has no test files. */

@@ -3,6 +3,7 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { Client } from "../../core/client/client.ts";
 import { textOf } from "../../core/client/transport/chunk_queue.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
+import type { TestReport } from "../support/junit_report.ts";
 
 /** Time limit for what is being deleted, in milliseconds. */
 const GONE_WITHIN_MS = 60_000;
@@ -93,6 +94,17 @@ export class Leftovers {
       }
       await setTimeout(250);
     }
+  }
+
+  /** A failure if files have left something. */
+  async reportOf(files: readonly string[]): Promise<TestReport> {
+    const left = await this.since();
+    const failed = left.length === 0 ? [] : [{
+      name: "A test file removes what it made in the cluster",
+      file: files[0] ?? "",
+      message: `It has left:\n${left.join("\n")}`,
+    }];
+    return { passed: 0, failed, skipped: [] };
   }
 
   /** Closes the connections to the cluster. */
