@@ -22,6 +22,11 @@ export interface KubernetesRelease {
    * 1.37 has removed.
    */
   readonly hasItemDefaults: boolean;
+  /**
+   * Whether validation is declarative, as from 1.37: each problem of a built-in
+   * kind is reported once, and owner references by their places.
+   */
+  readonly isDeclarative: boolean;
 }
 
 type LackingFields = KubernetesRelease["lackingFields"];
@@ -66,6 +71,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: LACKING_RESOURCES,
       strictServiceNames: true,
       hasItemDefaults: true,
+      isDeclarative: false,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -80,6 +86,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: LACKING_RESOURCES,
       strictServiceNames: true,
       hasItemDefaults: true,
+      isDeclarative: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
@@ -87,6 +94,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: NEWER.resources,
       strictServiceNames: false,
       hasItemDefaults: true,
+      isDeclarative: false,
       lackingFields: NEWER.fields,
     },
     "1.37": {
@@ -94,6 +102,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: [],
       strictServiceNames: false,
       hasItemDefaults: false,
+      isDeclarative: true,
       lackingFields: NEWER.withdrawn,
     },
   };

@@ -158,6 +158,51 @@ test("Fields of 1.37 whose features are off are known, and not stored", async ()
   }
 });
 
+test("A server of 1.37 reports a problem once, and by its place", async () => {
+  const server = await ApiServer.start({ port: false, version: "1.37" });
+  const send = async (method: string, path: string, body: object) => {
+    const answer = await server.transport.send({
+      method: method as "POST" | "PATCH",
+      path,
+      headers: {
+        "content-type": method === "POST"
+          ? "application/json"
+          : "application/merge-patch+json",
+      },
+      body: JSON.stringify(body),
+    });
+    const { details } = await readDocument(answer.body);
+    return details?.causes?.map((
+      { field, message }: { field: string; message: string },
+    ) => `${field}: ${message}`);
+  };
+  const maps = "/api/v1/namespaces/default/configmaps";
+  await send("POST", maps, { metadata: { name: "a" } });
+  assert.deepEqual(
+    await send("PATCH", `${maps}/a`, {
+      metadata: {
+        finalizers: ["nodomain"],
+        ownerReferences: [{ apiVersion: "g/", kind: "K", name: "k" }],
+      },
+    }),
+    [
+      'metadata.ownerReferences[0].apiVersion: Invalid value: "g/": must be <group>/<version> or <version>',
+      "metadata.ownerReferences[0].uid: Required value: must not be empty",
+      'metadata.finalizers[0]: Invalid value: "nodomain": name is neither a standard finalizer name nor is it fully qualified',
+    ],
+  );
+  assert.deepEqual(
+    await send("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+      spec: {},
+    }),
+    [
+      "spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+      'spec.user: Invalid value: "": at least one of user or group must be specified',
+    ],
+  );
+  await server.stop();
+});
+
 test("A server refuses a version that it does not reproduce", async () => {
   await assert.rejects(
     ApiServer.start({ version: "1.38" as KubernetesVersion }),
