@@ -60,6 +60,10 @@ async function members(
   };
 }
 
+/** Defines a test whose clusters, also that of the operator, are embedded servers. */
+const clusterScenario: typeof scenario = (title, play) =>
+  scenario(title, play, { embedded: "all its clusters are embedded" });
+
 const create = (client: Client | undefined, name: string, value = "first") =>
   client!.create(Gadget, {
     metadata: { namespace: "default", name },
@@ -102,7 +106,7 @@ const hanging: Transport = {
   close: () => Promise.resolve(),
 };
 
-scenario(
+clusterScenario(
   "Objects of equal names in two clusters run and write in their own",
   async (fixture) => {
     await using others = await members(fixture, "east", "west");
@@ -159,7 +163,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "Clusters that join, leave and join again run what they have",
   async (fixture) => {
     await using others = await members(fixture, "east", "west");
@@ -195,7 +199,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "A cluster that joins again waits for runs of its last membership",
   async (fixture) => {
     await using others = await members(fixture, "east");
@@ -231,7 +235,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "Clusters that are down or hang delay neither start nor others",
   async (fixture) => {
     await using others = await members(fixture, "east");
@@ -270,7 +274,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "A set of clusters that is wrong or fails leaves the last one",
   async (fixture) => {
     await using others = await members(fixture, "east", "west");
@@ -297,7 +301,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "A full cluster does not starve another one under the operator's cap",
   async (fixture) => {
     await using others = await members(fixture, "full", "small");
@@ -330,7 +334,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "A replica that has lost its Lease writes to no cluster",
   async (fixture) => {
     await using others = await members(fixture, "east");
@@ -355,7 +359,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "A standby replica follows clusters and runs when it leads",
   async (fixture) => {
     await using others = await members(fixture, "east");
@@ -379,7 +383,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "Keys of clusters trigger a run and show its history",
   async (fixture) => {
     await using others = await members(fixture, "east", "west");
@@ -416,7 +420,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "A watch that clusters share reads the secondaries of its own",
   async (fixture) => {
     await using others = await members(fixture, "east", "west");
@@ -445,7 +449,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "Replicas share whole clusters, and hand them over without two runs",
   async (fixture) => {
     await using others = await members(fixture, "east");
@@ -506,7 +510,7 @@ scenario(
   },
 );
 
-scenario(
+clusterScenario(
   "Metrics count clusters, with a bounded number of series",
   async (fixture) => {
     await using others = await members(fixture, "east");
