@@ -74,6 +74,11 @@ interface BodySource {
   bodyOf?(key: ObjectKey, version?: string): ByteRange | undefined;
 }
 
+/** Source that may be a copy of one of another controller. */
+interface CopiedSource {
+  readonly origin?: unknown;
+}
+
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
 /** Informers of the operators that have started sources. */
@@ -357,8 +362,7 @@ export class SourceGroup<P extends KubernetesObject> {
     signal?: AbortSignal,
   ): Promise<T | undefined> {
     const { client, primaryKind, primaries } = this.#deps;
-    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
-    const scoped = scope === "Cluster" ? { name: key.name } : key;
+    const scoped = await this.#isClusterScoped(kind) ? { name: key.name } : key;
     if (sameKind(kind, primaryKind)) {
       return await primaries.read(keyText(scoped)) as KubernetesObject as T;
     }
@@ -367,13 +371,22 @@ export class SourceGroup<P extends KubernetesObject> {
       : await client.find(kind, scoped, { signal });
   }
 
+  async #isClusterScoped(kind: Kind): Promise<boolean> {
+    const { client } = this.#deps;
+    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
+    return scope === "Cluster";
+  }
+
   /** Reads objects of a kind from the caches or the server, like `read`. */
   async readList<T extends KubernetesObject>(
     kind: Kind<T>,
-    namespace: string | undefined,
+    within: string | undefined,
     signal?: AbortSignal,
   ): Promise<readonly T[]> {
     const { client, primaryKind, primaries } = this.#deps;
+    // The namespace of a run says nothing of what is in none.
+    const isAll = within === undefined || await this.#isClusterScoped(kind);
+    const namespace = isAll ? undefined : within;
     if (sameKind(kind, primaryKind)) {
       const all: readonly unknown[] = await primaries.readList(namespace);
       return all as readonly T[];
@@ -445,7 +458,7 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Number of a source within the group, in its order. */
   numberOf(source: EventSource<P>): number {
-    return this.#sources.indexOf(source);
+    return this.#sources.indexOf(this.#ownOf(source));
   }
 
   /** Secondary that one source has. */
@@ -453,7 +466,15 @@ export class SourceGroup<P extends KubernetesObject> {
     source: EventSource<P>,
     key: ObjectKey,
   ): unknown {
-    return source.get?.(key);
+    return this.#ownOf(source).get?.(key);
+  }
+
+  /** The source of this group that was made of one that several controllers use. */
+  #ownOf(source: EventSource<P>): EventSource<P> {
+    return this.#sources.includes(source)
+      ? source
+      : this.#sources.find((own) => (own as CopiedSource).origin === source) ??
+        source;
   }
 
   /** Secondaries of a primary that one source has. */
@@ -461,7 +482,7 @@ export class SourceGroup<P extends KubernetesObject> {
     source: EventSource<P>,
     primary: P,
   ): Promise<readonly unknown[]> {
-    return await source.secondaries?.(primary) ?? [];
+    return await this.#ownOf(source).secondaries?.(primary) ?? [];
   }
 
   /** Bytes of a cached object, borrowed; undefined if no cache has its version. */

@@ -272,7 +272,15 @@ export class WatchingSource<
   #context: SourceContext<P> | undefined;
   #watching: Watching<P, S> | undefined;
 
-  constructor(kind: Kind<S>, options: WatchSourceOptions<P, S>) {
+  /** Source that this one is a copy of, for a further controller; else itself. */
+  readonly origin: WatchingSource<P, S>;
+
+  constructor(
+    kind: Kind<S>,
+    options: WatchSourceOptions<P, S>,
+    origin?: WatchingSource<P, S>,
+  ) {
+    this.origin = origin ?? this;
     checkKind(kind, "watch()");
     checkOptions(options, RULES, `watch() of ${kind.kind}`);
     this.#given = this.#options = options;
@@ -341,7 +349,7 @@ export class WatchingSource<
    */
   usedAs(role: Role, taken: Set<string> = new Set()): WatchingSource<P, S> {
     if (this.#role !== undefined) {
-      return new WatchingSource(this.kind, this.#given).usedAs(role, taken);
+      return this.#copy().usedAs(role, taken);
     }
     this.#role = role;
     if (this.#options.name === undefined) {
@@ -355,10 +363,14 @@ export class WatchingSource<
     return this;
   }
 
+  #copy(): WatchingSource<P, S> {
+    return new WatchingSource(this.kind, this.#given, this.origin);
+  }
+
   /** Sets the only primary, which each change triggers, before the start. */
   usedBy(primary: string): WatchingSource<P, S> {
     if (this.#sole !== undefined || this.#role !== undefined) {
-      return new WatchingSource(this.kind, this.#given).usedBy(primary);
+      return this.#copy().usedBy(primary);
     }
     this.#sole = primary;
     return this;
