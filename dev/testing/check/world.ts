@@ -36,7 +36,7 @@ import {
   targetOf,
   WorldTransport,
 } from "./world_transport.ts";
-import { realSleep, settleWork } from "./settled_work.ts";
+import { Programs, realSleep, settleWork } from "./settled_work.ts";
 import { webhookServices } from "../webhook_services.ts";
 
 /** Maximum real time for work outside the simulation, in milliseconds. */
@@ -98,6 +98,7 @@ export class World {
   #spawning = 0;
   /** Number of calls in progress on other threads. */
   #working = 0;
+  readonly #programs = new Programs();
   /** Error of the simulation itself, which aborts the run. */
   #failure: { readonly error: unknown } | undefined;
 
@@ -565,6 +566,7 @@ export class World {
     await settleWork({
       activity: () => this.#clock.activity + this.#activity,
       working: () => this.#working,
+      programs: this.#programs,
       limit: MAX_REAL_MS,
     });
     if (this.#changes.length > 0 && !this.#isServing) {

@@ -27,7 +27,7 @@ import {
   wasCutShort,
 } from "@coracle/operator/internal";
 import { seededRandom } from "../../apiserver/random.ts";
-import { realSleep, settleWork } from "../check/settled_work.ts";
+import { Programs, realSleep, settleWork } from "../check/settled_work.ts";
 import { operatorSource } from "../check/operator_source.ts";
 import { WorldClock } from "../check/world_clock.ts";
 import { replaceGlobals } from "../check/world_globals.ts";
@@ -180,6 +180,7 @@ class ProcessReplay {
   readonly #transport: Transport;
   #activity = 0;
   #working = 0;
+  readonly #programs = new Programs();
 
   constructor(
     process: RecordedProcess,
@@ -494,6 +495,7 @@ class ProcessReplay {
     await settleWork({
       activity: () => this.#clock.activity + this.#activity,
       working: () => this.#working,
+      programs: this.#programs,
       limit: MAX_REAL_MS,
     });
   }

@@ -119,6 +119,26 @@ test("plan: an operator takes no field from itself", () => {
   assert.deepEqual(findingsOf(refused), new Set(["change"]));
 });
 
+// Other runtimes do not tell which processes run.
+const isNode = !("Deno" in globalThis || "Bun" in globalThis);
+test(
+  "plan: no virtual time passes while a program runs",
+  { skip: !isNode },
+  async () => {
+    const { changes, failures } = await planFor(
+      server.transport,
+      "site_child",
+      {
+        duration: 60_000,
+      },
+    );
+    assert.deepEqual(failures, []);
+    assert.deepEqual(changes.map(({ action, name }) => [action, name]), [
+      ["create", "asked"],
+    ]);
+  },
+);
+
 test("plan: runs that fail are named with their objects", () => {
   const [failure, ...others] = report.failures;
   assert.deepEqual(others, []);
