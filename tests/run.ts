@@ -32,6 +32,7 @@ import {
   type ControlPlane,
   startControlPlane,
 } from "./cluster/control_plane.ts";
+import { Leftovers } from "./cluster/leftovers.ts";
 import { chromiumPath } from "./support/chromium.ts";
 import { goTool } from "./support/go_tool.ts";
 import type { CommandOptions, CommandResult } from "./support/child_process.ts";
@@ -399,6 +400,7 @@ async function runStep(
   if (!step.cluster) return await runFiles(step, only, take);
   await built;
   const planes: ControlPlane[] = [];
+  const places: Place[] = [];
   try {
     // The cluster of a user is only one, and others may work in it.
     const wanted = process.env["KUBECONFIG"] ? 1 : step.workers;
@@ -415,29 +417,39 @@ async function runStep(
       planes.push(plane);
       print(`${step.name.padEnd(10)} against ${plane.origin}`);
     }
-    const environments = planes.map(({ kubeconfig, callers = "" }) => ({
-      CORACLE_TEST_CLUSTER: "kubeconfig",
-      CORACLE_TEST_CALLERS: callers,
-      KUBECONFIG: kubeconfig,
-    }));
-    return await runFiles(step, only, take, environments);
+    for (const { kubeconfig, callers = "", pid } of planes) {
+      const env = {
+        CORACLE_TEST_CLUSTER: "kubeconfig",
+        CORACLE_TEST_CALLERS: callers,
+        KUBECONFIG: kubeconfig,
+      };
+      const leftovers = pid === undefined
+        ? undefined
+        : await Leftovers.of(kubeconfig);
+      places.push({ env, leftovers });
+    }
+    return await runFiles(step, only, take, places);
   } finally {
+    for (const { leftovers } of places) await leftovers?.close();
     for (const plane of planes) await plane.stop();
   }
 }
 
-/**
- * Runs the files of a step in batches, a few at a time.
- *
- * @param environments Variables of the processes; each has one at a time.
- */
+/** Where a step runs one process at a time. */
+interface Place {
+  readonly env: Readonly<Record<string, string>>;
+  /** What files leave in the cluster, if only they make objects there. */
+  readonly leftovers?: Leftovers | undefined;
+}
+
+/** Runs the files of a step in batches, one at a time in each place. */
 async function runFiles(
   step: Step,
   only: readonly string[],
   take: Take,
-  environments: readonly Readonly<Record<string, string>>[] = Array.from(
+  places: readonly Place[] = Array.from(
     { length: step.workers },
-    () => ({}),
+    () => ({ env: {} }),
   ),
 ): Promise<TestReport> {
   if (step.files === undefined) return await take(() => runCheck(step));
@@ -445,12 +457,13 @@ async function runFiles(
   const batches = batchesOf(step, chosen);
   const reports: TestReport[] = [];
   const log: string[] = [];
-  await Promise.all(environments.map(async (env, worker) => {
+  await Promise.all(places.map(async ({ env, leftovers }, worker) => {
     for (let batch = batches.shift(); batch; batch = batches.shift()) {
       const files = batch;
       const ended = await take(() => runBatch(step, files, { env, worker }));
       log.push(ended.output);
       reports.push(ended.report);
+      if (leftovers) reports.push(await leftBy(files, leftovers));
       // Each file that could not be reported runs alone. The batch has failed.
       if (!ended.complete && batch.length > 1) {
         batches.unshift(...batch.map((file) => [file]));
@@ -463,6 +476,20 @@ async function runFiles(
     failed: reports.flatMap(({ failed }) => failed),
     skipped: reports.flatMap(({ skipped }) => skipped),
   };
+}
+
+/** A failure for what files have left in their cluster. */
+async function leftBy(
+  files: readonly string[],
+  leftovers: Leftovers,
+): Promise<TestReport> {
+  const left = await leftovers.since();
+  const failed = left.length === 0 ? [] : [{
+    name: "A test file removes what it made in the cluster",
+    file: files[0] ?? "",
+    message: `It has left:\n${left.join("\n")}`,
+  }];
+  return { passed: 0, failed, skipped: [] };
 }
 
 /** Runs the command of a step that has no test files. */

@@ -42,6 +42,11 @@ export interface ManagedWorkflowResult {
   readonly rescheduleAfter?: Duration | undefined;
   /** Nodes and their results on one line, for logs and `coracle why`. */
   readonly summary?: string | undefined;
+  /**
+   * Throws the errors of nodes that the workflow has not thrown itself. They fail
+   * the run once its result is written, unless that says when to run again.
+   */
+  throwIfFailed?(): void;
 }
 
 /**
@@ -179,6 +184,11 @@ export interface Context<P extends KubernetesObject> {
   readonly cause: RunCause;
   /** Name of the controller. */
   readonly controller: string;
+  /**
+   * Name of the cluster of the primary, of those of the option `clusters`; undefined
+   * for the operator's own.
+   */
+  readonly cluster?: string | undefined;
   /** Field manager of the writes of the controller. */
   readonly fieldManager: string;
   /** Key of the primary. */

@@ -17,7 +17,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import process from "node:process";
 import {
   ApiError,
@@ -263,8 +263,8 @@ export function operator(
 }
 
 /** Answers the requests of the ACME server. */
-function serve(challenges: Challenges): void {
-  createServer(({ url = "" }, response) => {
+function serve(challenges: Challenges): Server {
+  return createServer(({ url = "" }, response) => {
     const token = /^\/\.well-known\/acme-challenge\/([^/]+)$/.exec(url)?.[1];
     const answer = token && challenges.answer(token);
     response.writeHead(answer ? 200 : 404, { "content-type": "text/plain" });
@@ -274,6 +274,8 @@ function serve(challenges: Challenges): void {
 
 if (import.meta.main) {
   const issuer = operator();
-  serve(issuer.challenges);
+  const server = serve(issuer.challenges);
   await issuer.run();
+  server.close();
+  server.closeAllConnections();
 }

@@ -36,6 +36,8 @@ export interface ControlPlane {
   readonly callers?: string | undefined;
   /** Process ID of the API server, if it was started here. */
   readonly pid?: number | undefined;
+  /** Path of the log of its requests, one a line, if it was asked for. */
+  readonly auditLog?: string | undefined;
   /** Stops only what was started for it. */
   stop(): Promise<void>;
 }
@@ -52,6 +54,10 @@ const CONTROLLERS: readonly string[] = [
   "serviceaccount-controller",
   "root-ca-certificate-publisher-controller",
   "resourcequota-controller",
+  "persistentvolumeclaim-protection-controller",
+  "persistentvolume-protection-controller",
+  // Runs from 1.37 on.
+  "storage-version-migrator-controller",
 ];
 
 /**
@@ -76,10 +82,16 @@ export async function buildControlPlane(
  * @returns Undefined where there is none and no Go toolchain to build one.
  */
 export async function startControlPlane(
-  { kubernetes = DEFAULT_KUBERNETES, controllers = CONTROLLERS }: {
+  {
+    kubernetes = DEFAULT_KUBERNETES,
+    controllers = CONTROLLERS,
+    audits = false,
+  }: {
     /** Minor version of programs that are built. */
     readonly kubernetes?: string | undefined;
     readonly controllers?: readonly string[] | undefined;
+    /** Whether programs that are started here log all requests. */
+    readonly audits?: boolean | undefined;
   } = {},
 ): Promise<ControlPlane | undefined> {
   const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
@@ -94,6 +106,7 @@ export async function startControlPlane(
     return await startPrograms(KUBEBUILDER_ASSETS, {
       origin: "KUBEBUILDER_ASSETS",
       controllers,
+      audits,
     });
   }
   const release = releaseOf(kubernetes);
@@ -101,6 +114,7 @@ export async function startControlPlane(
     ? await startPrograms(programsFolder(release), {
       origin: `Go modules of ${release.version}`,
       controllers,
+      audits,
     })
     : undefined;
 }
@@ -113,9 +127,10 @@ interface Files {
 
 async function startPrograms(
   folder: string,
-  { origin, controllers }: {
+  { origin, controllers, audits }: {
     readonly origin: string;
     readonly controllers: readonly string[];
+    readonly audits: boolean;
   },
 ): Promise<ControlPlane> {
   const run = await mkdtemp(join(tmpdir(), "coracle-controlplane-"));
@@ -139,7 +154,10 @@ async function startPrograms(
     await rm(run, { recursive: true, force: true });
   };
   try {
-    const { port, pid } = await startServers(start, files, controllers);
+    const { port, pid } = await startServers(start, files, {
+      controllers,
+      audits,
+    });
     const programs = new Set<string>(PROGRAMS);
     const manager = join(folder, "kube-controller-manager");
     if (controllers.length > 0 && await isExecutable(manager)) {
@@ -153,6 +171,7 @@ async function startPrograms(
       kubeconfig: files.path("kubeconfig"),
       callers: files.path("authority.crt"),
       pid,
+      ...audits && { auditLog: files.path("audit.log") },
       stop,
     };
   } catch (error) {
@@ -165,7 +184,10 @@ async function startPrograms(
 async function startServers(
   start: (program: string, args: readonly string[]) => ChildProcess,
   files: Files,
-  controllers: readonly string[],
+  { controllers, audits }: {
+    readonly controllers: readonly string[];
+    readonly audits: boolean;
+  },
 ): Promise<{ readonly port: number; readonly pid: number | undefined }> {
   const [clients, peers, port] = await freePorts(3);
   const etcd = `http://${HOST}:${clients}`;
@@ -195,6 +217,14 @@ async function startServers(
     "--authorization-mode=RBAC",
     "--service-cluster-ip-range=10.0.0.0/24",
     "--endpoint-reconciler-type=none",
+    ...audits
+      ? [
+        `--audit-policy-file=${files.path("audit.json")}`,
+        `--audit-log-path=${files.path("audit.log")}`,
+        // Each request is in the log when it has been answered.
+        "--audit-log-mode=blocking",
+      ]
+      : [],
     // Nothing would create the service accounts that the plug-in asks for.
     ...controllers.length === 0
       ? ["--disable-admission-plugins=ServiceAccount"]
@@ -248,6 +278,12 @@ async function writeCredentials(
           "client-key-data": btoa(caller.key),
         },
       }],
+    }),
+    "audit.json": JSON.stringify({
+      apiVersion: "audit.k8s.io/v1",
+      kind: "Policy",
+      omitStages: ["RequestReceived", "ResponseStarted"],
+      rules: [{ level: "Metadata" }],
     }),
     "admission.json": admissionConfiguration(files.path("callers.json")),
   };

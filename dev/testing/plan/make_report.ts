@@ -67,7 +67,7 @@ export function reportOf(
     const isDefinition = definition.plural === CRD_PLURAL &&
       touched.write === undefined;
     if (isDefinition) continue;
-    const change = changeOf(touched, gone);
+    const change = changeOf(touched, { gone, managers: record.managers });
     if (change !== undefined) changes.push(hidden(change, run));
     else if (touched.write === undefined) addAnswer(answers, touched);
     const loop = loopOf(touched, duration);
@@ -108,7 +108,11 @@ function goneOwners(all: Iterable<TouchedObject>): ReadonlySet<string> {
 /** What would happen to an object; undefined if the operator has no part in it. */
 function changeOf(
   touched: TouchedObject,
-  gone: ReadonlySet<string>,
+  { gone, managers }: {
+    readonly gone: ReadonlySet<string>;
+    /** Field managers of the operator. */
+    readonly managers: ReadonlySet<string>;
+  },
 ): PlannedChange | undefined {
   const { before, after, last, write, others } = touched;
   const isGone = before !== undefined &&
@@ -163,16 +167,20 @@ function changeOf(
     ...base,
     action,
     cause,
-    fields: fields.map((one) => fieldOf(one, old, object)),
+    fields: fields.map((one) => fieldOf(one, { old, now: object, managers })),
   };
 }
 
 function fieldOf(
   { path, before, after }: FieldDifference,
-  old: UntypedObject,
-  now: UntypedObject,
+  { old, now, managers }: {
+    readonly old: UntypedObject;
+    readonly now: UntypedObject;
+    readonly managers: ReadonlySet<string>;
+  },
 ): PlannedField {
-  const left = new Set(managersOf(now, path));
+  // What the operator gives up itself is taken from nobody.
+  const left = new Set([...managers, ...managersOf(now, path)]);
   const lost = before === undefined
     ? []
     : managersOf(old, path).filter((name) => !left.has(name));

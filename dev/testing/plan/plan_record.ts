@@ -75,6 +75,8 @@ export class PlanRecord implements TraceSink {
   readonly touched: Map<string, TouchedObject> = new Map();
   readonly failures: Map<string, Failures> = new Map();
   readonly events: Map<string, StoredObject> = new Map();
+  /** Field managers of the operator's writes. */
+  readonly managers: Set<string> = new Set();
   /** Access that the operator used, as `VERB GROUP/RESOURCE`. */
   readonly access: Set<string> = new Set();
   /** Resources that the operator asked for, as `GROUP/PLURAL`. */
@@ -204,6 +206,7 @@ export class PlanRecord implements TraceSink {
     touched.deletedBy = isDeleted ? isOwn ? "operator" : "cluster" : undefined;
     if (isOwn) {
       touched.write = ownWrite(request);
+      this.managers.add(touched.write.manager);
       touched.changes++;
       keep(touched.times, at);
     }
@@ -259,13 +262,22 @@ function keep<T>(list: T[], value: T): void {
   if (list.length > KEPT_TIMES) list.shift();
 }
 
-/** Whether a change is that of a request, by the version in its answer. */
+/**
+ * Whether a change is that of a request: of its object, and with the version in its
+ * answer. What reads, is tried out or is refused changes nothing.
+ */
 function isAnswered(
-  { type, revision }: Change,
+  { type, revision, object }: Change,
   request: RequestEntry | undefined,
 ): boolean {
-  if (request === undefined) return false;
-  const { verb, revision: answered } = request;
+  if (request?.write === undefined || request.code >= 400) return false;
+  const { verb, revision: answered, group, resource, namespace, name } =
+    request;
+  const { definition } = object;
+  if (
+    definition.group !== group || definition.plural !== resource ||
+    object.namespace !== namespace || (name !== "" && object.name !== name)
+  ) return false;
   return type === "DELETED" || verb.startsWith("delete") ||
     answered === undefined || answered === revision;
 }

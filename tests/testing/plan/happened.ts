@@ -20,6 +20,8 @@ const OTHERS = new Set([
   "ReplicaSet",
 ]);
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+/** Parts that a cluster makes up in the names of Pods of a Deployment. */
+const POD = /(?<=[a-z0-9]-)[a-z0-9]{7,10}-[a-z0-9]{5}(?=")/g;
 const TIME = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
 /** Changes of a plan in the form of {@linkcode happenedBetween}. */
@@ -50,7 +52,7 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
     else {
       const isSecret = kind === "Secret";
       const fields = fieldDifferences(was, is).filter(({ path }) =>
-        kind !== "Deployment" || !isOfController(pathText(path))
+        !BUILT_IN.test(is.apiVersion ?? "") || !isOfController(pathText(path))
       ).map(({ path, after }) => [
         pathText(path),
         isSecret && path[0] === "data" ? "(hidden)" : plain(after),
@@ -66,7 +68,11 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
   return Object.fromEntries(found.sort(byName));
 }
 
-/** Whether the controller of Deployments writes a field of them. */
+/** Versions of the kinds that a cluster has by itself. */
+const BUILT_IN =
+  /^(?:v1|(?:apps|autoscaling|batch|policy|[\w.]+\.k8s\.io)\/.*)$/;
+
+/** Whether the controllers of a cluster write a field of its own kinds. */
 function isOfController(path: string): boolean {
   return path.startsWith(".status") ||
     path.includes("deployment.kubernetes.io/revision") ||
@@ -76,20 +82,25 @@ function isOfController(path: string): boolean {
 type Objects = ReadonlyMap<string, UntypedObject>;
 
 function objectsOf(snapshot: Snapshot): Objects {
-  return new Map(
-    Array.from(snapshot.objects(), ({ group, plural, object }) => [
-      `${group}/${plural} ${
-        object.metadata.namespace ?? ""
-      }/${object.metadata.name}`,
-      object,
-    ]),
+  const definitions = Array.from(
+    snapshot.definitions,
+    ([name, object]) => [`definition ${name}`, object] as const,
   );
+  const objects = Array.from(
+    snapshot.objects(),
+    ({ group, plural, object }) => {
+      const { namespace = "", name } = object.metadata;
+      return [`${group}/${plural} ${namespace}/${name}`, object] as const;
+    },
+  );
+  return new Map([...definitions, ...objects]);
 }
 
 function plain(value: unknown): unknown {
   if (value === undefined) return "(none)";
   return JSON.parse(
-    JSON.stringify(value).replace(UID, "<uid>").replace(TIME, "<time>"),
+    JSON.stringify(value).replace(UID, "<uid>").replace(TIME, "<time>")
+      .replace(POD, "<pod>"),
   );
 }
 

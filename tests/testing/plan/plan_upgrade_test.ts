@@ -34,6 +34,7 @@ const { report, planned, happened } = await upgrade(server.client, {
   planned: planner,
   namespace: "default",
 });
+const refused = await planFor(server.transport, "site_refused");
 const text = planText(report, { show: ["all"] });
 const markdown = planMarkdown(report, { show: ["all"], operator: "site.ts" });
 
@@ -92,6 +93,30 @@ test("plan: what a takeover of another operator's fields removes", async () => {
       "before",
     ]]],
   );
+});
+
+test("plan: a refused request is not what controllers do meanwhile", () => {
+  const deployments = refused.changes.filter(({ kind }) =>
+    kind === "Deployment"
+  );
+  assert.deepEqual(
+    deployments.map(({ fields }) => fields.map(({ path }) => path)),
+    Array(3).fill([".spec.template.metadata.labels.tier"]),
+  );
+});
+
+test("plan: an operator takes no field from itself", () => {
+  const maps = refused.changes.filter(({ kind }) => kind === "ConfigMap");
+  assert.deepEqual(
+    maps.map(({ fields }) =>
+      fields.map(({ path, takenFrom }) => [path, takenFrom])
+    ),
+    Array(3).fill([
+      ['.data["index.html"]', undefined],
+      ['.data["page.html"]', undefined],
+    ]),
+  );
+  assert.deepEqual(findingsOf(refused), new Set(["change"]));
 });
 
 test("plan: runs that fail are named with their objects", () => {

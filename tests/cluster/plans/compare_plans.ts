@@ -1,0 +1,442 @@
+/**
+ * Compares plans with what then happens on a real control plane. Each example is
+ * upgraded from an old version on a cluster of its own: `coracle plan` says what
+ * the new version would do, then it runs, and each object of the cluster is
+ * compared with the plan. The log of the API server shows that `coracle plan` and
+ * `coracle snapshot` only read.
+ *
+ *     npm run test:plan-cluster -- --objects 2000 webpage greeting
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import {
+  mkdir,
+  mkdtemp,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import {
+  Client,
+  loadConfig,
+  systemClock,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/client";
+import { clientSettings, openConnection } from "@coracle/operator/internal";
+import { Namespace } from "@coracle/operator/kinds";
+import {
+  findingsOf,
+  type PlanReport,
+} from "../../../dev/testing/plan/plan_report.ts";
+import type { Snapshot } from "../../../dev/testing/plan/snapshot.ts";
+import { PROJECT, runCommand } from "../../support/child_process.ts";
+import { commandLine } from "../../support/command_line.ts";
+import { Program } from "../../support/program.ts";
+import { until } from "../../support/until.ts";
+import { readThrough } from "../../testing/plan/cluster_copy.ts";
+import { happenedBetween, planned } from "../../testing/plan/happened.ts";
+import { type ControlPlane, startControlPlane } from "../control_plane.ts";
+import {
+  NAMESPACE,
+  PLAN_CASES,
+  type PlanCase,
+  REFUSED,
+  URL_TEXT,
+} from "./plan_cases.ts";
+import { nodeStandIn, startOutside } from "./stand_ins.ts";
+
+/** User that plans and takes snapshots. */
+const PLANNER = "planner";
+const CONTROLLERS = [
+  "garbage-collector-controller",
+  "namespace-controller",
+  "deployment-controller",
+  "replicaset-controller",
+  "statefulset-controller",
+  "serviceaccount-controller",
+  "root-ca-certificate-publisher-controller",
+  "resourcequota-controller",
+];
+/** Time without a change after which an operator is done, in milliseconds. */
+const STILL_MS = 6_000;
+const LIMIT_MS = 20 * 60_000;
+/** Virtual time of the plans. */
+const PLANNED_TIME = "10m";
+/** Objects that are written at a time. */
+const WRITES = 16;
+
+const say = (text: string) => void process.stdout.write(`${text}\n`);
+
+/** Cluster of one upgrade. */
+interface Cluster {
+  readonly plane: ControlPlane;
+  readonly client: Client;
+  /** Folder of the files of the upgrade. */
+  readonly folder: string;
+  read(): Promise<Snapshot>;
+}
+
+/** Writes a kubeconfig whose user acts as the planner. */
+async function plannerConfig({ plane, folder }: Cluster): Promise<string> {
+  const config = JSON.parse(await readFile(plane.kubeconfig, "utf8"));
+  for (const { user } of config.users) {
+    Object.assign(user, { as: PLANNER, "as-groups": ["system:masters"] });
+  }
+  const path = join(folder, "planner.kubeconfig");
+  await writeFile(path, JSON.stringify(config), { mode: 0o600 });
+  return path;
+}
+
+/** Writes the old version of an operator; its imports are those of the new one. */
+async function writeOld(
+  { file, old }: PlanCase,
+  folder: string,
+): Promise<string> {
+  const source = join(PROJECT, "examples", file);
+  let text = await readFile(source, "utf8");
+  for (const [now, before] of old) {
+    if (text.split(now).length !== 2) {
+      throw new Error(
+        `Cannot make an old version of ${file}: it must have once: ${now}`,
+      );
+    }
+    text = text.replace(now, () => before);
+  }
+  text = text.replaceAll(
+    /from "(\.[^"]+)"/g,
+    (_, path) => `from "${pathToFileURL(join(dirname(source), path))}"`,
+  );
+  const path = join(folder, "old", file);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  await symlink(join(PROJECT, "node_modules"), join(folder, "node_modules"));
+  return path;
+}
+
+/** Kind of an object. */
+function kindOf({ apiVersion = "", kind = "" }: UntypedObject) {
+  const [version = "", group = ""] = apiVersion.split("/").toReversed();
+  return untyped({ group, version, kind });
+}
+
+/** Creates an object. */
+async function create(client: Client, object: UntypedObject): Promise<void> {
+  await client.create(kindOf(object), object);
+}
+
+/** Does something for each item, a few at a time. */
+async function forEach<T>(
+  items: readonly T[],
+  act: (item: T, index: number) => Promise<unknown>,
+): Promise<void> {
+  const rest = items.entries();
+  await Promise.all(Array.from({ length: WRITES }, async () => {
+    for (const [index, item] of rest) await act(item, index);
+  }));
+}
+
+function revisions(snapshot: Snapshot): string {
+  return Array.from(
+    snapshot.objects(),
+    ({ object: { metadata } }) => `${metadata.uid} ${metadata.resourceVersion}`,
+  ).join("\n");
+}
+
+/** Waits until nothing changes in a cluster. */
+async function settle({ read }: Cluster, program?: Program): Promise<Snapshot> {
+  let last = "";
+  let since = performance.now();
+  return await until("nothing changes in the cluster", async () => {
+    if (program?.code !== undefined) throw new Error(program.describe());
+    const snapshot = await read();
+    const now = revisions(snapshot);
+    if (now !== last) {
+      last = now;
+      since = performance.now();
+    }
+    return performance.now() - since > STILL_MS && snapshot;
+  }, { within: LIMIT_MS, every: 1_000 });
+}
+
+/** Runs a version of an operator as a process until it is done. */
+async function run(
+  file: string,
+  cluster: Cluster,
+  env: Readonly<Record<string, string>>,
+): Promise<Snapshot> {
+  const program = new Program(["node", file], {
+    cwd: cluster.folder,
+    env: { ...env, KUBECONFIG: cluster.plane.kubeconfig },
+  });
+  try {
+    await program.says(/Operator started/);
+    const after = await settle(cluster, program);
+    await program.end();
+    return after;
+  } finally {
+    await program.kill();
+    const log = `${file.replaceAll(/\W+/g, "_").slice(-40)}.log`;
+    await writeFile(join(cluster.folder, log), program.output);
+  }
+}
+
+/** Lets the cluster refuse changes of objects, by their names. */
+async function refuse(
+  client: Client,
+  { refuses: { group, resource, field } }: PlanCase,
+): Promise<void> {
+  const optional = field.split(".").map((name) => `?${name}`).join(".");
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const metadata = { name: "plans.coracle.dev" };
+  await create(client, {
+    apiVersion,
+    kind: "ValidatingAdmissionPolicy",
+    metadata,
+    spec: {
+      matchConstraints: {
+        resourceRules: [{
+          apiGroups: [group],
+          apiVersions: ["*"],
+          operations: ["UPDATE"],
+          resources: [resource],
+        }],
+      },
+      validations: [{
+        expression:
+          `!(object.metadata.?namespace.orValue("") + object.metadata.name).contains("${REFUSED}") || object.${optional} == oldObject.${optional}`,
+        message: `${field} is frozen`,
+      }],
+    },
+  });
+  await create(client, {
+    apiVersion,
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata,
+    spec: { policyName: metadata.name, validationActions: ["Deny"] },
+  });
+}
+
+/** Verbs and resources of the planner in the log of an API server. */
+async function requestsOf(log: string): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const line of (await readFile(log, "utf8")).split("\n")) {
+    if (line === "") continue;
+    const { impersonatedUser, verb, objectRef, requestURI } = JSON.parse(line);
+    if (impersonatedUser?.username !== PLANNER) continue;
+    const text = `${verb} ${objectRef?.resource ?? requestURI}`;
+    found.set(text, (found.get(text) ?? 0) + 1);
+  }
+  return found;
+}
+
+type Changes = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** Objects whose changes differ between two records. */
+function differencesOf(
+  planned: Changes,
+  happened: Changes,
+  unknown: Readonly<Record<string, string>> = {},
+): readonly string[] {
+  const known = (fields: Changes[string] | undefined) =>
+    fields && Object.entries(fields).filter(([path]) => !(path in unknown))
+      .sort(([a], [b]) => a < b ? -1 : 1);
+  return Object.keys({ ...planned, ...happened }).filter((key) =>
+    !isDeepStrictEqual(known(planned[key]), known(happened[key]))
+  );
+}
+
+/** Upgrades an operator. Returns what was wrong. */
+async function compare(
+  name: string,
+  one: PlanCase,
+  { objects, cluster, url }: {
+    readonly objects: number;
+    readonly cluster: Cluster;
+    readonly url: string;
+  },
+): Promise<readonly string[]> {
+  const { client, folder, plane } = cluster;
+  const problems: string[] = [];
+  const env = Object.fromEntries(
+    Object.entries(one.env ?? {}).map(([key, value]) => [
+      key,
+      value.replace("FOLDER", folder).replace("URL", url)
+        .replace("EXAMPLES", join(PROJECT, "examples")),
+    ]),
+  );
+  const old = await writeOld(one, folder);
+  await client.create(Namespace, { metadata: { name: NAMESPACE } });
+  for (const object of one.first ?? []) await create(client, object);
+  // The old version installs its kinds, then gets its objects.
+  const names = Array.from(
+    { length: Math.max(5, Math.ceil(objects / one.objects)) },
+    (_, index) => `p${index}${index % 5 === 2 ? REFUSED : ""}`,
+  );
+  if (one.setup !== undefined) {
+    const { code, stderr } = await runCommand(["sh", "-ec", one.setup], {
+      cwd: folder,
+      env: { EXAMPLES: join(PROJECT, "examples"), COUNT: `${names.length}` },
+    });
+    assert.equal(code, 0, stderr);
+  }
+  const program = new Program(["node", old], {
+    cwd: folder,
+    env: { ...env, KUBECONFIG: plane.kubeconfig },
+  });
+  try {
+    await program.says(/Operator started/);
+    await forEach(names, async (name, index) => {
+      for (const object of one.make(name, index)) {
+        const text = JSON.stringify(object).replaceAll(URL_TEXT, url);
+        await create(client, JSON.parse(text));
+      }
+    });
+    await settle(cluster, program);
+    await program.end();
+  } finally {
+    await program.kill();
+    await writeFile(join(folder, "old.log"), program.output);
+  }
+  await refuse(client, one);
+  const { rival } = one;
+  if (rival !== undefined) {
+    await forEach(names.filter((_, index) => index % 5 === 1), async (name) => {
+      const object = rival(name);
+      await client.apply(kindOf(object), object, {
+        fieldManager: "rival",
+        force: true,
+      });
+    });
+  }
+  const before = await settle(cluster);
+
+  const kubeconfig = await plannerConfig(cluster);
+  const file = join(PROJECT, "examples", one.file);
+  const json = join(folder, "plan.json");
+  const named = one.export === undefined ? [] : ["--export", one.export];
+  const coracle = (...args: readonly string[]) =>
+    runCommand(
+      ["node", join(PROJECT, "dev/cli/bin.ts"), ...args]
+        .concat("--kubeconfig", kubeconfig),
+      { limit: LIMIT_MS, env },
+    );
+  const began = performance.now();
+  const plan = await coracle(
+    ...["plan", file, ...named, "--json", json, "--for", PLANNED_TIME],
+    ...["--allow-fetch", "127.0.0.1"],
+  );
+  const seconds = Math.round((performance.now() - began) / 100) / 10;
+  await writeFile(join(folder, "plan.txt"), plan.stdout + plan.stderr);
+  const report = JSON.parse(
+    await readFile(json, "utf8").catch(() => {
+      throw new Error(plan.stdout + plan.stderr);
+    }),
+  ) as PlanReport;
+  const snapshot = await coracle(
+    ...[
+      "snapshot",
+      file,
+      ...named,
+      "--output",
+      join(folder, "cluster.snapshot"),
+    ],
+  );
+  if (snapshot.code !== 0) problems.push(snapshot.stderr);
+
+  const after = await run(file, cluster, env);
+  const happened = happenedBetween(before, after);
+  const wanted = planned(report);
+  const different = differencesOf(wanted, happened, one.unknown);
+  for (const key of different.slice(0, 10)) {
+    const values = { planned: wanted[key], happened: happened[key] };
+    problems.push(`${key} ${JSON.stringify(values)}`);
+  }
+  const found = findingsOf(report);
+  for (const finding of one.finds) {
+    if (!found.has(finding)) problems.push(`The plan has no ${finding}`);
+  }
+  const requests = await requestsOf(plane.auditLog!);
+  for (const [text, count] of requests) {
+    if (/^(?:get|list|watch) |^create \w+reviews$/.test(text)) continue;
+    problems.push(`The plan wrote: ${count} × ${text}`);
+  }
+  if (requests.size === 0) problems.push("No request of the plan in the log");
+  const total = [...requests.values()].reduce((sum, one) => sum + one, 0);
+  const count = (list: Iterable<unknown>) => [...list].length;
+  say(
+    [
+      name.padEnd(20),
+      `${count(before.objects())} objects`,
+      `${Object.keys(happened).length} changed`,
+      `${different.length} differ from the plan`,
+      `found ${[...found].join(", ")}`,
+      `plan ${seconds} s`,
+      `${total} requests to read`,
+    ].join("; "),
+  );
+  return problems;
+}
+
+async function withCluster<T>(
+  name: string,
+  body: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  const plane = await startControlPlane({
+    audits: true,
+    controllers: CONTROLLERS,
+  });
+  if (plane?.auditLog === undefined) {
+    throw new Error(
+      "Cannot compare plans: it needs a control plane of its own, without KUBECONFIG",
+    );
+  }
+  const folder = await mkdtemp(join(tmpdir(), `coracle-plan-${name}-`));
+  const config = await loadConfig({ kubeconfig: plane.kubeconfig });
+  const transport = openConnection(config, clientSettings(config, {}));
+  const client = new Client({ transport }, { clock: systemClock });
+  const node = nodeStandIn(client);
+  try {
+    await node.start();
+    const read = () => readThrough(transport);
+    return await body({ plane, client, folder, read });
+  } finally {
+    await node.stop();
+    await client.close();
+    await plane.stop();
+    if (process.env["KEEP"] === undefined) {
+      await rm(folder, { recursive: true });
+    } else say(`Kept ${folder}`);
+  }
+}
+
+const { integer, positionals } = commandLine("compare plans", {
+  objects: { type: "string", default: "2000" },
+}, "NAME…");
+const outside = await startOutside();
+for (
+  const name of positionals.length > 0 ? positionals : Object.keys(PLAN_CASES)
+) {
+  const one = PLAN_CASES[name];
+  if (one === undefined) {
+    throw new Error(
+      `Cannot compare ${name}: it must be of ${Object.keys(PLAN_CASES)}`,
+    );
+  }
+  const options = { objects: integer("objects", 1), url: outside.url };
+  const problems = await withCluster(
+    name,
+    (cluster) => compare(name, one, { ...options, cluster }),
+  ).catch((error) => [String((error as Error).stack)]);
+  for (const problem of problems) say(`  ${problem}`);
+  if (problems.length > 0) process.exitCode = 1;
+}
+outside.close();
