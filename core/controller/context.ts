@@ -116,8 +116,8 @@ export interface ContextWriteOptions {
  * - are skipped if the caches show that they would change nothing,
  * - are in the caches before their promise is fulfilled, so that every later
  *   read and run sees them,
- * - do not trigger a run, while changes that other clients make at the same
- *   time always do,
+ * - do not trigger a run, except one of another primary that they change, while
+ *   changes that other clients make at the same time always do,
  * - check a status against the schema of its kind before it is sent.
  *
  * After a deletion the object stays in the cache until the event of the server
@@ -243,7 +243,7 @@ export interface Context<P extends KubernetesObject> {
    *
    * @param kind Kind of the objects.
    * @param namespace Namespace, or `"*"` for all. Defaults to that of the
-   * primary.
+   * primary; of a cluster-scoped kind all are read.
    */
   list<T extends KubernetesObject>(
     kind: Kind<T>,

@@ -24,11 +24,10 @@ export const END_STREAM = 1;
 /** Flag of HEADERS and CONTINUATION: the header block ends. */
 export const END_HEADERS = 4;
 
-/** What a client sends first: the preface and settings without any. */
-export const PREFACE: Buffer = Buffer.concat([
-  Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-  frame("SETTINGS", 0, 0),
-]);
+/** What a client sends first, before its settings. */
+export const PREFACE: Buffer = Buffer.from(
+  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+);
 
 /**
  * Writes a frame.

@@ -63,6 +63,11 @@ const MAX_CLUSTERS = 10_000;
 /** Name of an object of Kubernetes, such as that of a Secret. */
 const CLUSTER_NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 
+/** Whether a cluster can have a name. */
+export function isClusterName(name: string): boolean {
+  return CLUSTER_NAME.test(name);
+}
+
 const RULES: OptionRules<Cluster> = { name: "string", target: "object" };
 
 /**
@@ -90,7 +95,7 @@ export function checkClusters(
   for (const cluster of clusters) {
     checkOptions(cluster, RULES, `a cluster of ${subject}`);
     const { name, target } = cluster;
-    if (!CLUSTER_NAME.test(name)) {
+    if (!isClusterName(name)) {
       throw new TypeError(
         `Cannot use the clusters of ${subject}: the name of a cluster has up to 253 lower-case letters, digits, dashes and dots: received ${
           JSON.stringify(name.slice(0, 300))

@@ -45,6 +45,17 @@ export interface TriggerHandler {
   onTrigger(key: string, source: string, event: SourceEvent): boolean;
   /** Repeats the failed runs of one or all primaries: a source works again. */
   retryFailed(key?: string): void;
+  /** See {@linkcode ResumableContext}. */
+  readonly ignoresRestored?: boolean | undefined;
+}
+
+/** What the context of a source that can begin with a snapshot has as well. */
+export interface ResumableContext {
+  /**
+   * Whether objects that are as they were in a snapshot trigger nothing now: which
+   * primaries run is decided when those are delivered.
+   */
+  ignoresRestored(): boolean;
 }
 
 /** Source that can begin with a snapshot. */
@@ -351,8 +362,7 @@ export class SourceGroup<P extends KubernetesObject> {
     signal?: AbortSignal,
   ): Promise<T | undefined> {
     const { client, primaryKind, primaries } = this.#deps;
-    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
-    const scoped = scope === "Cluster" ? { name: key.name } : key;
+    const scoped = await this.#isClusterScoped(kind) ? { name: key.name } : key;
     if (sameKind(kind, primaryKind)) {
       return await primaries.read(keyText(scoped)) as KubernetesObject as T;
     }
@@ -361,13 +371,22 @@ export class SourceGroup<P extends KubernetesObject> {
       : await client.find(kind, scoped, { signal });
   }
 
+  async #isClusterScoped(kind: Kind): Promise<boolean> {
+    const { client } = this.#deps;
+    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
+    return scope === "Cluster";
+  }
+
   /** Reads objects of a kind from the caches or the server, like `read`. */
   async readList<T extends KubernetesObject>(
     kind: Kind<T>,
-    namespace: string | undefined,
+    within: string | undefined,
     signal?: AbortSignal,
   ): Promise<readonly T[]> {
     const { client, primaryKind, primaries } = this.#deps;
+    // The namespace of a run says nothing of what is in none.
+    const isAll = within === undefined || await this.#isClusterScoped(kind);
+    const namespace = isAll ? undefined : within;
     if (sameKind(kind, primaryKind)) {
       const all: readonly unknown[] = await primaries.readList(namespace);
       return all as readonly T[];
@@ -514,7 +533,7 @@ export class SourceGroup<P extends KubernetesObject> {
     const { log, primaryKind } = common;
     const namespaces = this.#namespaces;
     let isMisled = false;
-    await source.start({
+    const context: SourceContext<P> & ResumableContext = {
       ...common,
       namespaces,
       get: async (kind, key) => {
@@ -543,7 +562,9 @@ export class SourceGroup<P extends KubernetesObject> {
         if (!this.#started.has(source)) return;
         this.#handler?.retryFailed(key && (soleKey ?? key));
       },
-    });
+      ignoresRestored: () => this.#handler?.ignoresRestored === true,
+    };
+    await source.start(context);
     // A change during the start may have found nothing to change.
     const latest = this.#namespaces;
     if (latest !== namespaces) await source.changeNamespaces?.(latest);

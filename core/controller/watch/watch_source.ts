@@ -45,6 +45,7 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../event_source.ts";
+import type { ResumableContext } from "./source_group.ts";
 import { accepts, FILTER_RULES, type Filters } from "../filters.ts";
 import { checkNamespaces } from "../namespaces.ts";
 import { NO_OWN_WRITE } from "./primary_source.ts";
@@ -618,6 +619,11 @@ export class WatchingSource<
     context: SourceContext<P>,
     informer: Watching<P, S>["informer"],
   ): void {
+    const isRestored = event instanceof CurrentEvent &&
+      event.snapshot !== undefined;
+    const { ignoresRestored } = context as Partial<ResumableContext>;
+    // Its object is not read then: there may be a million of them.
+    if (isRestored && ignoresRestored?.()) return;
     if (event.type === "deleted" || wentBack(event)) {
       for (const listener of this.#onGone) listener(event.key);
     }
@@ -631,7 +637,7 @@ export class WatchingSource<
       kind: this.kind.kind,
       object: keyOfHeader(event.header),
       initial: event.initial,
-      ...(event instanceof CurrentEvent && event.snapshot && RESTORED),
+      ...(isRestored && RESTORED),
     };
     if (this.#sole !== undefined) {
       context.trigger(this.#sole, cause);

@@ -24,7 +24,7 @@ import { textResponse } from "../../../dev/apiserver/http/exchange.ts";
 import { Http2Sessions } from "../../../dev/apiserver/http/http2_sessions.ts";
 import { Listener } from "../../../dev/apiserver/http/listener.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { PREFACE } from "../../support/http2_frames.ts";
+import { frame, PREFACE } from "../../support/http2_frames.ts";
 import { inTime } from "../../support/in_time.ts";
 import { until } from "../../support/until.ts";
 
@@ -273,7 +273,7 @@ test("A client of HTTP/2 that gives no sign of life is disconnected", async () =
   const closed = once(socket, "close");
   await once(socket, "secureConnect");
   // No answer to pings follows.
-  socket.write(PREFACE);
+  socket.write(Buffer.concat([PREFACE, frame("SETTINGS", 0, 0)]));
   await inTime("the server closes the connection", closed);
   await listener.close();
 });
