@@ -93,10 +93,11 @@ export function decompressPage(
 }
 
 /**
- * The dictionary, or undefined if the runtime cannot decompress pages that were
- * compressed with it. Deno ignores dictionaries, which is harmless.
+ * The dictionary, or undefined if it is empty, or if the runtime cannot decompress
+ * pages that were compressed with it. Deno ignores dictionaries, which is harmless.
  */
 export function usableDictionary(dictionary: Uint8Array): PageDictionary {
+  if (dictionary.length === 0) return undefined;
   try {
     const page = compressPage(dictionary, dictionary);
     const { length } = dictionary;

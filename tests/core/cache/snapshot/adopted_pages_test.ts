@@ -60,7 +60,7 @@ function parts(path: string, indexes: Indexes = {}) {
     onClosed: () => {},
   });
   store.follower = snapshot;
-  const put = (number: number, app: string) => {
+  const put = (number: number, app: string, repeats: number = 200) => {
     const metadata = {
       namespace: `team-${number % 3}`,
       name: `pod-"${number}-ü`,
@@ -72,7 +72,7 @@ function parts(path: string, indexes: Indexes = {}) {
       labels: { app },
       ownerReferences: [{ uid: `owner-${number % 7}` }, { uid: "all" }],
     };
-    const spec = { text: `${number}`.repeat(200) };
+    const spec = { text: `${number}`.repeat(repeats) };
     store.put(headerOf(JSON.stringify({ metadata, spec })));
   };
   const restore = () =>
@@ -142,6 +142,17 @@ test("Restored pages are not read, and have the objects and their index values",
   const third = parts(path);
   await third.restore();
   assert.deepEqual(stateOf(third.store), stateOf(other.store));
+});
+
+test("Snapshot of objects larger than a dictionary is restored", async () => {
+  const path = join(temporaryFolder(), "pods.snapshot");
+  const one = parts(path);
+  for (let i = 10; i < 34; i++) one.put(i, "large", 40_000);
+  assert.ok(one.store.usage().compressed.objects > 0);
+  await one.snapshot.close();
+  const other = parts(path);
+  assert.equal(await other.restore(), "24");
+  assert.deepEqual(stateOf(other.store), stateOf(one.store));
 });
 
 /** Writes a snapshot with one page, whose digests are right. */
