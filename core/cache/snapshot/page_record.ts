@@ -17,7 +17,12 @@
 import { Buffer } from "node:buffer";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
-import { asBuffer, type ByteRange, parseRange } from "../../json/byte_range.ts";
+import {
+  asBuffer,
+  type ByteRange,
+  parseRange,
+  smallInteger,
+} from "../../json/byte_range.ts";
 import {
   FIELD_INDEX,
   type HeaderField,
@@ -58,6 +63,7 @@ const FIELDS: readonly HeaderField[] = [
 /** Number of the fields that are JSON strings; the others are digits. */
 const STRINGS = 4;
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 /** What is compressed as a probe of the codec if there is no dictionary. */
 const PROBE = Buffer.from("a page of a snapshot; a page of a snapshot");
 
@@ -204,9 +210,10 @@ function* entriesOf(
     for (let field = 0; field < FIELDS.length; field++) {
       const from = takeText();
       if (from === at) continue;
-      const isText = at - from >= 2 && buffer[from] === QUOTE &&
-        buffer[at - 1] === QUOTE;
-      if (field < STRINGS && !isText) throw malformed("a field is no text");
+      const range = { bytes, start: from, end: at };
+      if (!(field < STRINGS ? isText(range) : isDigits(range))) {
+        throw malformed("a field has no valid value");
+      }
       const index = 2 * FIELD_INDEX[FIELDS[field] as HeaderField];
       header.ranges[index] = from;
       header.ranges[index + 1] = at;
@@ -233,6 +240,24 @@ function* entriesOf(
     yield entry;
   }
   if (at !== end) throw malformed("its objects do not fill it");
+}
+
+/** Whether a range is a JSON string; only one with escapes is parsed. */
+function isText(range: ByteRange): boolean {
+  const { bytes, start, end } = range;
+  if (end - start < 2 || bytes[start] !== QUOTE || bytes[end - 1] !== QUOTE) {
+    return false;
+  }
+  if (!asBuffer(bytes).subarray(start, end).includes(BACKSLASH)) return true;
+  try {
+    return typeof parseRange(range) === "string";
+  } catch {
+    return false;
+  }
+}
+
+function isDigits({ bytes, start, end }: ByteRange): boolean {
+  return smallInteger(bytes, start, end) !== undefined;
 }
 
 /** Text of a dictionary, and a page that tells whether this runtime can read others. */

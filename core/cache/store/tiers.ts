@@ -469,7 +469,17 @@ export class PageStore {
     return this.#dictionary;
   }
 
+  /** @throws {RangeError} If pages have been compressed with another one. */
   adoptDictionary(dictionary: Uint8Array): void {
+    const known = this.#dictionary;
+    const isSame = known !== undefined &&
+      Buffer.compare(known, dictionary) === 0;
+    if (isSame) return;
+    if (known !== undefined && this.#objects > 0) {
+      throw new RangeError(
+        "Cannot take over a dictionary: the cache has pages with another one",
+      );
+    }
     this.#dictionary = dictionary;
     this.#hasDictionary = true;
   }

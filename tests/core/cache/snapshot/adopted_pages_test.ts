@@ -155,6 +155,19 @@ test("Snapshot of objects larger than a dictionary is restored", async () => {
   assert.deepEqual(stateOf(other.store), stateOf(one.store));
 });
 
+test("Snapshot with another dictionary than that of pages is not used", async () => {
+  const path = join(temporaryFolder(), "pods.snapshot");
+  const one = parts(path);
+  for (let i = 0; i < 96; i++) one.put(i, "saved");
+  await one.snapshot.close();
+  const other = parts(path);
+  for (let i = 100; i < 196; i++) other.put(i, "stored before the restore");
+  const before = stateOf(other.store);
+  assert.ok(other.store.usage().compressed.objects > 0);
+  assert.equal(await other.restore(), undefined);
+  assert.deepEqual(stateOf(other.store), before);
+});
+
 /** Writes a snapshot with one page, whose digests are right. */
 async function forge(path: string, page: Buffer): Promise<void> {
   const file = await SnapshotFile.create(path, "{}");
@@ -205,6 +218,12 @@ test("Forged pages are refused, or fail to be read, within their stated size", a
   for (const [at, size] of [[2, 2], [8, 4], [12, 1], [13, 4]] as const) {
     const changed = Buffer.from(entry);
     changed.fill(0xff, at, at + size);
+    cases.push(changed);
+  }
+  // An escape that is none, in the UID, and a generation that is no number.
+  for (const [from, to] of [['01"', '\\q"'], ["\x001", "\x00-"]] as const) {
+    const changed = pageOf(Buffer.alloc(100, 7), good);
+    changed.write(to, changed.lastIndexOf(from));
     cases.push(changed);
   }
   for (const [number, page] of cases.entries()) {
