@@ -189,8 +189,21 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
       .copy(this.#headerMemory);
   }
 
-  get previousHeader(): ObjectHeader | undefined {
+  /** Previous state; undefined, too, if its page cannot be read. */
+  get #previous(): ObjectHeader | ByteRange | undefined {
     const { previous } = this.#facts;
+    if (previous === undefined || previous instanceof ObjectHeader) {
+      return previous;
+    }
+    try {
+      return previous.start >= 0 ? previous : undefined; // opens the page
+    } catch {
+      return undefined; // pages of snapshots are taken over unread
+    }
+  }
+
+  get previousHeader(): ObjectHeader | undefined {
+    const previous = this.#previous;
     if (previous === undefined) return undefined;
     if (previous instanceof ObjectHeader) {
       return previous.isPartial ? undefined : previous;
@@ -206,19 +219,20 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
    * @param known Header of a state that may be the same; it is returned then.
    */
   keepPrevious(known: ObjectHeader | undefined): ObjectHeader | undefined {
-    const { previous } = this.#facts;
+    const previous = this.#previous;
     const isSame = previous !== undefined && known?.isPartial === false &&
       equalRanges(known, previous);
     return isSame ? known : this.previousHeader?.copy();
   }
 
   get hasSameMetadata(): boolean {
-    const { previous, isRegular } = this.#facts;
+    const previous = this.#facts.isRegular === true
+      ? this.#previous
+      : undefined;
     if (previous === undefined || previous instanceof ObjectHeader) {
       return false;
     }
-    this.#hasSameMetadata ??= isRegular === true &&
-      hasSameMetadata(this.header, previous);
+    this.#hasSameMetadata ??= hasSameMetadata(this.header, previous);
     return this.#hasSameMetadata;
   }
 

@@ -268,7 +268,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
 
   #differs(slot: number, header: ObjectHeader): boolean {
     const body = this.#writer.write(header);
-    const kept = this.#tiers.read(slot);
+    const kept = this.#tiers.tryRead(slot);
     return kept === undefined || !equalRanges(body, kept);
   }
 
@@ -475,10 +475,19 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#tiers.read(slot);
   }
 
-  /** Header of the object in a used slot; partial if only its key is stored. */
+  /**
+   * Header of the object in a used slot; partial if only its key is stored, or its
+   * body cannot be read.
+   */
   headerAt(slot: number): ObjectHeader {
-    const body = this.#tiers.read(slot);
-    if (body !== undefined) return this.#scanner.scanObject(body);
+    const body = this.#tiers.tryRead(slot);
+    if (body !== undefined) {
+      try {
+        return this.#scanner.scanObject(body);
+      } catch {
+        // Of a snapshot: bodies that were put have been scanned.
+      }
+    }
     const table = this.#table;
     const generation = table.generation(slot);
     const text = JSON.stringify({

@@ -92,6 +92,18 @@ export class Tiers {
   }
 
   /**
+   * Body of a slot, as for {@linkcode Tiers.read}; undefined, too, if its page cannot
+   * be read: pages of snapshots are taken over unread.
+   */
+  tryRead(slot: number): ByteRange | undefined {
+    try {
+      return this.read(slot);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
    * Copies the body of a slot.
    *
    * @returns Whether there is a body.
@@ -103,8 +115,7 @@ export class Tiers {
         copy.keep(this.#arena.look(address));
         return true;
       case COMPRESSED:
-        this.#pages.copy(address, copy);
-        return true;
+        return this.#pages.copy(address, copy);
       default:
         return false;
     }
@@ -234,7 +245,7 @@ export class Tiers {
       const slot = this.#slots.nextUsed(
         Math.floor(i * top / DICTIONARY_OBJECTS),
       );
-      const body = slot < 0 ? undefined : this.read(slot);
+      const body = slot < 0 ? undefined : this.tryRead(slot);
       if (body !== undefined) yield body;
     }
   }
@@ -315,7 +326,9 @@ export class Tiers {
   #rescue(first: number): void {
     for (const { slot, address } of this.#pages.slots(first)) {
       if (!this.#isAt(slot, address)) continue;
-      const { bytes, start, end } = this.#pages.read(address);
+      const body = this.tryRead(slot);
+      if (body === undefined) continue; // it stays where it is
+      const { bytes, start, end } = body;
       this.#place(slot, BYTES, this.#arena.allocate(slot, end - start));
       this.#arena.bytes.set(bytes.subarray(start, end), this.#arena.start);
       this.#pages.remove(address);
@@ -548,16 +561,28 @@ export class PageStore {
     return bodyIn(page, address & ORDINAL_MASK);
   }
 
-  /** Copies a body; its page is decompressed only when the copy is read. */
-  copy(address: number, copy: BodyCopy): void {
+  /**
+   * Copies a body; its page is decompressed only when the copy is read.
+   *
+   * @returns False if the page is known to have no such body.
+   */
+  copy(address: number, copy: BodyCopy): boolean {
     const page = address >>> ORDINAL_BITS;
-    if (page === this.#openPage) return copy.keep(this.read(address));
+    if (page === this.#openPage) {
+      try {
+        copy.keep(this.read(address));
+        return true;
+      } catch {
+        return false;
+      }
+    }
     const ordinal = address & ORDINAL_MASK;
     const format = this.#formatOf(page);
     copy.keep(
       this.#lookAt(page),
       (frame) => bodyIn(decompressPage(frame, format), ordinal),
     );
+    return true;
   }
 
   /**

@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
+import {
+  COMMIT,
+  findFrames,
+  FrameComposer,
+  PAGE,
+  readHead,
+  readRecords,
+  recordsOf,
+  SNAPSHOT_FORMAT,
+} from "../../../../core/cache/snapshot/snapshot_format.ts";
 import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { temporaryFolder } from "../../../support/temporary_folder.ts";
@@ -240,5 +252,61 @@ test("Snapshot that is cut off is used up to its last whole group", () =>
           ],
       );
       await stop();
+    }
+  }));
+
+/** Writes a snapshot again, with right digests, and pages that cannot be read. */
+async function spoilPages(file: string): Promise<void> {
+  const bytes = readFileSync(file);
+  const readAt = (position: number, length: number) =>
+    Promise.resolve(bytes.subarray(position, position + length));
+  let identity = "";
+  const start = await readHead(readAt, (text) => {
+    identity = text;
+    return true;
+  }, SNAPSHOT_FORMAT);
+  const { frames } = await findFrames(readAt, start);
+  const spoilt = await SnapshotFile.create(file, identity);
+  for (const [at, frame] of frames.entries()) {
+    const composer = new FrameComposer();
+    for (const record of recordsOf(await readRecords(readAt, frame))) {
+      const { type, start, end } = record;
+      const copy = Buffer.from(record.bytes.subarray(start, end));
+      if (type === PAGE) copy.fill(7, 12 + copy.readUInt32LE(8));
+      composer.addParts(type, [copy]);
+    }
+    await spoilt.write(composer, at === frames.length - 1 ? COMMIT : 0);
+  }
+  await spoilt.settle();
+}
+
+test("Snapshot with pages that cannot be read does not stop the watch", () =>
+  withServer(async ({ server, path, clock, start }) => {
+    const names = ["a", "b", "c", "d", "e"];
+    for (const name of names) server.put(`one/${name}`);
+    await (await start()).stop();
+    await spoilPages(files(path)[0] as string);
+    for (const name of names.slice(0, 3)) server.delete(`one/${name}`);
+    server.put("one/d");
+    server.delete("one/e");
+    server.compact(); // so that a list follows
+    const next = await incarnation(server, { path, clock });
+    const previous: unknown[] = [];
+    next.informer.addHandler((event) =>
+      void (event.type === "updated" &&
+        previous.push(event.hasSameMetadata, event.previousHeader))
+    );
+    try {
+      next.informer.start();
+      await settled(server, next, clock);
+      assert.deepEqual(previous, [false, undefined]);
+      assert.deepEqual(
+        next.events.filter((text) => text.startsWith("deleted")).toSorted(),
+        ["a", "b", "c", "e"].map((name, at) =>
+          `deleted one/${name} ${at === 3 ? 105 : 101 + at}`
+        ),
+      );
+    } finally {
+      await next.stop();
     }
   }));
