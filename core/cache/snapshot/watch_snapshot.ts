@@ -236,21 +236,22 @@ export class WatchSnapshot implements StoreFollower {
             path,
           });
         }
-        const { version: reached, pending, objects } = this.#restored =
-          found.result;
-        this.#found = found;
-        this.#liveBytes = found.result.liveBytes;
-        this.#news = 0;
+        const { version: reached, pending, objects } = found.result;
         for (const [controller, keys] of Object.entries(pending)) {
           const known = keys === true ? true : new Set(keys);
           this.#pendingKeys.set(controller, known);
         }
+        this.#restored = found.result;
+        this.#found = found;
+        this.#liveBytes = found.result.liveBytes;
+        this.#news = 0;
         onRestored(objects);
         log.info("A snapshot was restored", { objects, version: reached });
         version = reached;
       } catch (error) {
         receiving.signal.throwIfAborted();
         this.#asRestored.clear();
+        this.#pendingKeys.clear();
         const reason = error instanceof SnapshotRefusal
           ? error.reason
           : "unreadable";

@@ -169,7 +169,11 @@ test("Snapshot with another dictionary than that of pages is not used", async ()
 });
 
 /** Writes a snapshot with one page, whose digests are right. */
-async function forge(path: string, page: Buffer): Promise<void> {
+async function forge(
+  path: string,
+  page: Buffer,
+  pending: string = "{}",
+): Promise<void> {
   const file = await SnapshotFile.create(path, "{}");
   const composer = new FrameComposer();
   composer.addParts(BASIS, [encodeBasis(undefined)]);
@@ -177,7 +181,7 @@ async function forge(path: string, page: Buffer): Promise<void> {
   composer.addText(FACTS, '{"definitions":[],"isRegular":true}');
   composer.addParts(PAGE, [page]);
   composer.addText(VERSION, "7");
-  composer.addText(PENDING, "{}");
+  composer.addText(PENDING, pending);
   await file.write(composer, COMMIT);
   await file.settle();
 }
@@ -233,6 +237,11 @@ test("Forged pages are refused, or fail to be read, within their stated size", a
     assert.equal(refusals.length, 1);
     assert.equal(store.size, 0);
   }
+  await forge(path, entry, '{"known":[],"broken":5}');
+  const pending = parts(path);
+  assert.equal(await pending.restore(), undefined);
+  assert.equal(pending.snapshot.isRestored, false);
+  assert.equal(pending.snapshot.wasIdle("known", "a"), false);
   await forge(path, entry);
   const older = readFileSync(path);
   older.writeUInt32LE(SNAPSHOT_FORMAT - 1, 8);
