@@ -42,7 +42,7 @@ async function start(isWarm: boolean): Promise<readonly Measure[]> {
   const { bytes } = await answer.json() as { bytes: number };
   verify(isWarm === (bytes < MIB), "only the cold start may list");
   const factory = new PodFactory();
-  for (let i = 0; i < OBJECTS; i += OBJECTS / 100) {
+  for (let i = 0; i < OBJECTS; i += Math.ceil(OBJECTS / 100)) {
     const { namespace, name } = JSON.parse(factory.text(i)).metadata;
     const pod = await source.get?.({ namespace, name });
     verify(pod?.metadata.name === name, `${name} must be there`);

@@ -128,12 +128,10 @@ export function operator(
   );
   made.register(HelmRelease, {
     reconcile(release, ctx) {
-      const result = workflow.resultOf(ctx);
-      const conditions = result.rollUp(release);
+      const conditions = workflow.resultOf(ctx).rollUp(release);
       const observedGeneration = release.metadata.generation;
-      const status = patchStatus({ conditions, observedGeneration });
       // A chart that cannot be rendered or applied says why, and is tried again.
-      return result.errors.size > 0 ? status.rescheduleAfter("30s") : status;
+      return patchStatus({ conditions, observedGeneration });
     },
     cleanup({ metadata: { uid = "" } }) {
       rendered.delete(uid);

@@ -17,6 +17,9 @@
  * | {@linkcode webhookSource} | external systems that call over HTTP |
  * | {@linkcode websocketSource} | external systems that send messages |
  *
+ * {@linkcode kubeconfigFiles} and {@linkcode kubeconfigSecrets} are sources of
+ * clusters, for the option `clusters`.
+ *
  * @example Run when an owned Deployment changes
  * ```ts
  * import { Deployment } from "@coracle/operator/kinds";
@@ -32,6 +35,11 @@
  * @module
  */
 
+export type {
+  Cluster,
+  ClusterSet,
+  ClusterSetContext,
+} from "../core/controller/clusters/cluster_set.ts";
 export { type Expectation, Expectations } from "./expectations.ts";
 export type { ExternalCacheOptions } from "./external_cache.ts";
 export * from "./inbound_source.ts";
@@ -44,6 +52,8 @@ export {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../core/controller/watch/mappers.ts";
+export { kubeconfigFiles } from "./kubeconfig_files.ts";
+export { kubeconfigSecrets } from "./kubeconfig_secrets.ts";
 export * from "./polling_source.ts";
 export { type TimerSource, timerSource } from "./timer_source.ts";
 export {

@@ -32,6 +32,7 @@ import {
   type ControlPlane,
   startControlPlane,
 } from "./cluster/control_plane.ts";
+import { Leftovers } from "./cluster/leftovers.ts";
 import { chromiumPath } from "./support/chromium.ts";
 import { goTool } from "./support/go_tool.ts";
 import type { CommandOptions, CommandResult } from "./support/child_process.ts";
@@ -342,7 +343,6 @@ function byRuntime(): readonly string[] {
 /**
  * What a test file does that others in its process would notice: it changes the
  * environment or a global, handles signals, ends the process or measures it.
- * Files of `tests/check` are alone as well: a process has one world at a time.
  */
 const NEEDS_OWN_PROCESS = new RegExp(
   [
@@ -361,13 +361,17 @@ function batchesOf(
 ): (readonly string[])[] {
   const isAlone = (file: string) =>
     (report === "node" || entry !== undefined) && file.endsWith("_test.ts") &&
-    (file.startsWith("tests/check/") ||
-      NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8")));
+    NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8"));
   if (PROFILE) return files.map((file) => [file]);
   const shared = files.filter((file) => !isAlone(file));
   const batches = files.filter(isAlone).map((file) => [file]);
-  for (let at = 0; at < shared.length; at += batch) {
-    batches.push(shared.slice(at, at + batch));
+  // Those that check whole operators take long: they begin early.
+  const isLong = (file: string) => file.startsWith("tests/check/");
+  for (const long of [true, false]) {
+    const group = shared.filter((file) => isLong(file) === long);
+    for (let at = 0; at < group.length; at += batch) {
+      batches.push(group.slice(at, at + batch));
+    }
   }
   return batches;
 }
@@ -399,6 +403,7 @@ async function runStep(
   if (!step.cluster) return await runFiles(step, only, take);
   await built;
   const planes: ControlPlane[] = [];
+  const places: Place[] = [];
   try {
     // The cluster of a user is only one, and others may work in it.
     const wanted = process.env["KUBECONFIG"] ? 1 : step.workers;
@@ -415,29 +420,39 @@ async function runStep(
       planes.push(plane);
       print(`${step.name.padEnd(10)} against ${plane.origin}`);
     }
-    const environments = planes.map(({ kubeconfig, callers = "" }) => ({
-      CORACLE_TEST_CLUSTER: "kubeconfig",
-      CORACLE_TEST_CALLERS: callers,
-      KUBECONFIG: kubeconfig,
-    }));
-    return await runFiles(step, only, take, environments);
+    for (const { kubeconfig, callers = "", pid } of planes) {
+      const env = {
+        CORACLE_TEST_CLUSTER: "kubeconfig",
+        CORACLE_TEST_CALLERS: callers,
+        KUBECONFIG: kubeconfig,
+      };
+      const leftovers = pid === undefined
+        ? undefined
+        : await Leftovers.of(kubeconfig);
+      places.push({ env, leftovers });
+    }
+    return await runFiles(step, only, take, places);
   } finally {
+    for (const { leftovers } of places) await leftovers?.close();
     for (const plane of planes) await plane.stop();
   }
 }
 
-/**
- * Runs the files of a step in batches, a few at a time.
- *
- * @param environments Variables of the processes; each has one at a time.
- */
+/** Where a step runs one process at a time. */
+interface Place {
+  readonly env: Readonly<Record<string, string>>;
+  /** What files leave in the cluster, if only they make objects there. */
+  readonly leftovers?: Leftovers | undefined;
+}
+
+/** Runs the files of a step in batches, one at a time in each place. */
 async function runFiles(
   step: Step,
   only: readonly string[],
   take: Take,
-  environments: readonly Readonly<Record<string, string>>[] = Array.from(
+  places: readonly Place[] = Array.from(
     { length: step.workers },
-    () => ({}),
+    () => ({ env: {} }),
   ),
 ): Promise<TestReport> {
   if (step.files === undefined) return await take(() => runCheck(step));
@@ -445,12 +460,13 @@ async function runFiles(
   const batches = batchesOf(step, chosen);
   const reports: TestReport[] = [];
   const log: string[] = [];
-  await Promise.all(environments.map(async (env, worker) => {
+  await Promise.all(places.map(async ({ env, leftovers }, worker) => {
     for (let batch = batches.shift(); batch; batch = batches.shift()) {
       const files = batch;
       const ended = await take(() => runBatch(step, files, { env, worker }));
       log.push(ended.output);
       reports.push(ended.report);
+      if (leftovers) reports.push(await leftovers.reportOf(files));
       // Each file that could not be reported runs alone. The batch has failed.
       if (!ended.complete && batch.length > 1) {
         batches.unshift(...batch.map((file) => [file]));

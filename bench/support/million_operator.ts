@@ -17,8 +17,10 @@ import { PodFactory } from "./pods.ts";
 import { currentRuntime } from "./runtime.ts";
 import { cpuTime, median, peakRss } from "./sampling.ts";
 
-/** Number of Pods. */
-export const OBJECTS = 1_000_000;
+/** Number of Pods; fewer for a profile, by the variable. */
+export const OBJECTS: number = Number(
+  process.env.CORACLE_BENCH_OBJECTS ?? 1_000_000,
+);
 const CHANGES_PER_SECOND = 1_000;
 /** Duration of the changes after the sync, in milliseconds. */
 const CURRENT_MS = 20_000;

@@ -42,6 +42,11 @@ export interface ManagedWorkflowResult {
   readonly rescheduleAfter?: Duration | undefined;
   /** Nodes and their results on one line, for logs and `coracle why`. */
   readonly summary?: string | undefined;
+  /**
+   * Throws the errors of nodes that the workflow has not thrown itself. They fail
+   * the run once its result is written, unless that says when to run again.
+   */
+  throwIfFailed?(): void;
 }
 
 /**
@@ -111,8 +116,8 @@ export interface ContextWriteOptions {
  * - are skipped if the caches show that they would change nothing,
  * - are in the caches before their promise is fulfilled, so that every later
  *   read and run sees them,
- * - do not trigger a run, while changes that other clients make at the same
- *   time always do,
+ * - do not trigger a run, except one of another primary that they change, while
+ *   changes that other clients make at the same time always do,
  * - check a status against the schema of its kind before it is sent.
  *
  * After a deletion the object stays in the cache until the event of the server
@@ -179,6 +184,11 @@ export interface Context<P extends KubernetesObject> {
   readonly cause: RunCause;
   /** Name of the controller. */
   readonly controller: string;
+  /**
+   * Name of the cluster of the primary, of those of the option `clusters`; undefined
+   * for the operator's own.
+   */
+  readonly cluster?: string | undefined;
   /** Field manager of the writes of the controller. */
   readonly fieldManager: string;
   /** Key of the primary. */
@@ -233,7 +243,7 @@ export interface Context<P extends KubernetesObject> {
    *
    * @param kind Kind of the objects.
    * @param namespace Namespace, or `"*"` for all. Defaults to that of the
-   * primary.
+   * primary; of a cluster-scoped kind all are read.
    */
   list<T extends KubernetesObject>(
     kind: Kind<T>,

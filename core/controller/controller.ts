@@ -109,6 +109,27 @@ export interface ControllerHealth {
   readonly oldestFailure: number;
   /** Number of failing objects without retries left. */
   readonly exhausted: number;
+  /** Clusters of the option `clusters`; absent for controllers without it. */
+  readonly clusters?:
+    | readonly {
+      /** Name of the cluster. */
+      readonly name: string;
+      /** Whether its caches are complete, so that its objects run. */
+      readonly ready: boolean;
+      /** Whether its informers and event sources are healthy. */
+      readonly healthy: boolean;
+      /** Number of its primaries in the cache. */
+      readonly primaries: number;
+      /** Number of its objects that are ready and wait for a run. */
+      readonly waiting: number;
+      /** Number of its runs in progress. */
+      readonly running: number;
+      /** Number of its objects whose last run has failed. */
+      readonly failing: number;
+      /** Why it cannot be used now; undefined if it can. */
+      readonly error: string | undefined;
+    }[]
+    | undefined;
   /** Kinds that `operator.watchKinds` follows; absent for other controllers. */
   readonly kinds?:
     | {
@@ -127,6 +148,8 @@ export interface ControllerHealth {
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
 export interface ControllerDeps {
   readonly client: Client;
+  /** Name of the cluster; undefined for the operator's own. */
+  readonly cluster?: string | undefined;
   /** Client whose writes do not depend on a lease. */
   readonly unfenced: Client;
   readonly informers: InformerPool;
@@ -177,6 +200,7 @@ export type ReplayedParts<P extends KubernetesObject> = Pick<
   | "applied"
   | "client"
   | "clock"
+  | "cluster"
   | "log"
   | "primaries"
   | "recorder"
@@ -251,6 +275,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return false;
   }
 
+  /** Whether the primaries are in other clusters than that of the operator. */
+  get isRemote(): boolean {
+    return false;
+  }
+
+  /** Caches of other clusters. */
+  get remoteInformers(): readonly InformerPool[] {
+    return [];
+  }
+
   /** Whether only the replica that leads runs the controller. */
   get leaderOnly(): boolean {
     return true;
@@ -297,13 +331,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     );
   }
 
-  /** Kinds watched in the cluster of the operator, the primary kind first. */
+  /** Kinds watched in the cluster of the primaries, their own kind first. */
   get watchedKinds(): readonly Kind[] {
     const others = this.watching.map(({ kind }) => kind);
     return this.isJob ? others : [this.kind, ...others];
   }
 
-  /** Event sources that watch the cluster of the operator. */
+  /** Event sources that watch the cluster of the primaries. */
   get watching(): readonly Pick<
     WatchingSource<P>,
     "kind" | "selection" | "watchesAll"
@@ -559,6 +593,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
   }
 
+  /** State of a primary in the cache, for tools; undefined if it is not there. */
+  current(key: string): P | undefined {
+    return this.#parts?.primaries.cache.get(key);
+  }
+
   /** Returns the objects that run now or ran last, the latest first. */
   recent(limit: number): readonly ObjectHistory[] {
     const latest = this.#parts?.history.latest(limit) ?? [];
@@ -648,6 +687,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const recorder = new EventRecorder({ ...common, instance: deps.instance });
     const own = this.#runDeps(kind, {
       ...common,
+      cluster: deps.cluster,
       primaries,
       sources,
       recorder,

@@ -36,6 +36,7 @@ import { checkFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import { type Namespaces, NAMESPACES_OPTION } from "./namespaces.ts";
 import type { StaticShard } from "./shard.ts";
+import type { Cluster, ClusterSet } from "./clusters/cluster_set.ts";
 
 /** Options for the cached copies of the primaries. */
 export interface PrimaryCacheOptions {
@@ -269,6 +270,25 @@ export interface ControllerOptions<
    * of `operator.admit`, of which this is the short form. Defaults to no admission.
    */
   readonly admission?: ControllerAdmission<P> | undefined;
+  /**
+   * Clusters whose objects are the primaries, in place of the operator's own: a list,
+   * or a source of sets of clusters, such as `kubeconfigSecrets()`, whose clusters
+   * join and leave while the operator runs. Each has its own caches, queue and
+   * `concurrency`. A run finds its cluster in `ctx.cluster`, and reads and writes
+   * there. Defaults to the cluster of the operator.
+   */
+  readonly clusters?: readonly Cluster[] | ClusterSet | undefined;
+  /**
+   * Options that each of the `clusters` has a copy of its own of, since they keep
+   * state by object: a function that creates them. It is called with the name of a
+   * cluster that joins, and at the registration with an empty name. Defaults to none.
+   */
+  readonly perCluster?:
+    | ((cluster: string) => Pick<
+      ControllerOptions<P>,
+      "owns" | "rateLimit" | "sources" | "watches" | "workflow"
+    >)
+    | undefined;
 }
 
 const WORKFLOW_PARTS: OptionRules<ManagedWorkflow<never>> = {
@@ -312,7 +332,9 @@ export type WithoutDefault =
   | "throughput"
   | "pauseAnnotation"
   | "fieldManager"
-  | "admission";
+  | "admission"
+  | "clusters"
+  | "perCluster";
 
 export const CONTROLLER_OPTIONS: OptionTable<
   ControllerOptions<never>,
@@ -385,6 +407,9 @@ export const CONTROLLER_OPTIONS: OptionTable<
   migrateStorage: { type: "boolean", default: false },
   // Checked by operator.admit().
   admission: { type: "object?", configurable: false },
+  // Checked by the controller of clusters.
+  clusters: { type: "any?", configurable: false },
+  perCluster: "function?",
 };
 
 /** Checks a name that no object could have otherwise, so that it has no effect. */

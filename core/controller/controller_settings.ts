@@ -85,7 +85,12 @@ export function controllerSettings<P extends KubernetesObject>(
       >,
     );
   const { owns, watches, ...settings } = others;
-  const { workflow, allEvents, takeOver } = settings;
+  const { workflow, allEvents, takeOver, perCluster } = settings;
+  if (perCluster !== undefined) {
+    throw new TypeError(
+      `Cannot register ${subject}: "perCluster" is for the option "clusters", which is absent`,
+    );
+  }
   const needsCleanup = reconciler.cleanup !== undefined ||
     workflow?.needsFinalizer === true;
   if (allEvents && reconciler.cleanup !== undefined) {

@@ -56,16 +56,19 @@ const SERVER_MIGRATION: ResolvedKind<StorageVersionMigration> = builtIn(
 
 /** Pause between reads of a migration by the server, in milliseconds. */
 const POLL_MS = 1_000;
+/** Reads after which a server that has not begun is not waited for any longer. */
+const MOST_IDLE_READS = 30;
 /** Number of objects that a failed migration names. */
 const MOST_NAMED = 5;
 
 /**
  * Rewrites all objects of a custom kind in its storage version, and then removes
- * the other versions from `status.storedVersions` of its definition. The server
- * does it where it serves StorageVersionMigration (on by default from Kubernetes
- * 1.37); elsewhere an empty patch of each object, page by page, has the effect: the
- * server writes an object anew whose stored form is of another version. An object
- * that could not be converted before is converted again.
+ * the other versions from `status.storedVersions` of its definition. An empty patch
+ * of each object, page by page, has the effect: the server writes an object anew
+ * whose stored form is of another version. An object that could not be converted
+ * before is converted again. Where the server serves StorageVersionMigration (on by
+ * default from Kubernetes 1.37), only these are patched, and the server does the
+ * rest, unless it has not begun within half a minute: its controller may be off.
  *
  * @param name Name of the definition, such as `boats.sample.example.com`.
  * @throws {ApiError} If there is no such definition, or a right is missing.
@@ -84,8 +87,13 @@ export async function migrateStorage(
   const isDone = before.every((stored) => stored === version);
   if (isDone) return { version, before, written: 0 };
   say(`Stored in ${before.join(" and ")}, to be stored in ${version}.`);
-  const byServer = await serverMigrates(client, crd, options);
-  const written = byServer ? 0 : await rewrite(client, crd, options);
+  let written = 0;
+  const served = await servesMigrations(client);
+  // The server would store what could not be converted, and report a success.
+  if (served) written += await rewrite(client, crd, options, { all: false });
+  if (!served || !await serverMigrates(client, crd, options)) {
+    written += await rewrite(client, crd, options, { all: true });
+  }
   await trim(client, crd, version, signal);
   return { version, before, written };
 }
@@ -98,29 +106,31 @@ function storageVersion({ metadata, spec }: CrdObject): string {
   );
 }
 
-/** Lets the server migrate, and waits for it; false if it does not offer to. */
+async function servesMigrations(client: Client): Promise<boolean> {
+  // Of a kind that is known, the client would not ask the discovery.
+  const { group, version, kind } = SERVER_MIGRATION;
+  const asked = untyped({ group, version, kind });
+  const served = await ifFound((async () => await client.resolve(asked))());
+  return served !== undefined;
+}
+
+/** Lets the server migrate, and waits for it; false if it does not begin. */
 async function serverMigrates(
   client: Client,
   { metadata, spec }: CrdObject,
   { signal, clock, say }: MigrateOptions,
 ): Promise<boolean> {
-  // Of a kind that is known, the client would not ask the discovery.
-  const { group, version, kind } = SERVER_MIGRATION;
-  const asked = untyped({ group, version, kind });
-  const served = await ifFound((async () => await client.resolve(asked))());
-  if (served === undefined) return false;
   const resource = { group: spec.group, resource: spec.names.plural };
   const { metadata: { name } } = await client.create(SERVER_MIGRATION, {
     metadata: { name: "", generateName: `${spec.names.plural}-` },
     spec: { resource },
   }, { signal });
   say?.(`The server migrates them: StorageVersionMigration ${name}.`);
-  for (;;) {
+  for (let reads = 1;; reads++) {
     const { status } = await client.get(SERVER_MIGRATION, { name }, { signal });
+    const { conditions = [] } = status ?? {};
     const found = (type: string) =>
-      status?.conditions?.find((one) =>
-        one.type === type && one.status === "True"
-      );
+      conditions.find((one) => one.type === type && one.status === "True");
     const failed = found("Failed");
     if (failed !== undefined) {
       throw new Error(
@@ -130,15 +140,25 @@ async function serverMigrates(
       );
     }
     if (found("Succeeded") !== undefined) return true;
+    if (conditions.length === 0 && reads > MOST_IDLE_READS) {
+      await client.delete(SERVER_MIGRATION, { name }, { signal });
+      say?.("The server has not begun, so they are written from here.");
+      return false;
+    }
     await sleep(POLL_MS, { clock, signal });
   }
 }
 
-/** Writes each object without a change; returns their number. */
+/**
+ * Writes objects without a change: all, or those that could not be converted.
+ *
+ * @returns Their number.
+ */
 async function rewrite(
   client: Client,
   { metadata, spec }: CrdObject,
   { signal, clock, rate, say }: MigrateOptions,
+  { all }: { readonly all: boolean },
 ): Promise<number> {
   const kindOf = (version: string) =>
     untyped({
@@ -165,6 +185,7 @@ async function rewrite(
     const shown = [namespace, name].filter(Boolean).join("/");
     // Stored under its own version: converting it once more may succeed.
     const original = storedVersionOf(object);
+    if (!all && original === undefined) continue;
     try {
       const result = await client.patch(
         original === undefined ? kind : kindOf(original),
@@ -202,14 +223,25 @@ async function trim(
   version: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const now = await client.get(CRD_KIND, { name }, { signal });
-  if (now.metadata.generation !== generation) {
-    throw new Error(
-      `Cannot migrate ${name}: its definition has changed in the meantime; repeat it`,
-    );
+  for (;;) {
+    const { metadata, status } = await client.get(CRD_KIND, { name }, {
+      signal,
+    });
+    if (metadata.generation !== generation) {
+      throw new Error(
+        `Cannot migrate ${name}: its definition has changed in the meantime; repeat it`,
+      );
+    }
+    // A server that has migrated does it too, at the same time.
+    if (status?.storedVersions?.join() === version) return;
+    try {
+      await client.status.patch(CRD_KIND, { name }, {
+        metadata: { resourceVersion: metadata.resourceVersion },
+        status: { storedVersions: [version] },
+      }, { signal });
+      return;
+    } catch (error) {
+      if (!ApiError.is(error) || !error.isConflict) throw error;
+    }
   }
-  await client.status.patch(CRD_KIND, { name }, {
-    metadata: { resourceVersion: now.metadata.resourceVersion },
-    status: { storedVersions: [version] },
-  }, { signal });
 }

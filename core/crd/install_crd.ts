@@ -44,7 +44,9 @@ interface Wait {
  * has accepted its names, serves it and lists it in its API discovery. An
  * identical definition is left unchanged, regardless of its managers; otherwise
  * fields of other managers are taken over, with a warning. The server refuses a
- * definition without a version that objects may be stored in.
+ * definition without a version that objects may be stored in. One that is being
+ * deleted counts as installed, with a warning: its objects may have finalizers that
+ * only the caller removes.
  *
  * @param client A client with the rights to get, watch and patch
  * CustomResourceDefinitions.
@@ -78,7 +80,7 @@ export async function installCrd(
      * @default {systemClock}
      */
     readonly clock?: Clock | undefined;
-    /** Logger of a warning about the fields that are taken over. */
+    /** Logger of warnings: fields are taken over, or the definition is being deleted. */
     readonly logger?: Logger | undefined;
     /**
      * Place where the API server calls the operator, to convert between versions
@@ -135,6 +137,13 @@ export async function applyCrd(
       last = await nextState(last, { client, name, signal, clock });
     }
     await waitUntilDiscovered(client, last, { clock, signal });
+    if (last.metadata.deletionTimestamp !== undefined) {
+      // No wait: its objects may have finalizers that only this operator removes.
+      options.logger?.warn(
+        "A CustomResourceDefinition is being deleted: its kind is not served once it is gone, until it is installed again",
+        { definition: name },
+      );
+    }
     return last;
   };
   const tooLate = new Error("Cannot wait any longer");

@@ -28,7 +28,10 @@ import type { StartErrorPolicy } from "./operator_options.ts";
 
 /** Controller of any kind, as its operator uses it. */
 export type ManagedController =
-  & Omit<Controller, "kind" | "settings" | "primaries" | "replaying">
+  & Omit<
+    Controller,
+    "current" | "kind" | "settings" | "primaries" | "replaying"
+  >
   & {
     readonly kind: Kind;
     readonly settings:
@@ -46,7 +49,7 @@ export type ManagedController =
         | "usesFinalizer"
       >
       & { readonly workflow?: { toMermaid?(): string } | undefined };
-    readonly primaries: { get(key: string): object | undefined };
+    current(key: string): object | undefined;
   };
 
 /**
@@ -264,7 +267,7 @@ export async function startAll(
 /** Checks that the controller is still registered and the operator not stopped. */
 function checkWanted(
   controller: ManagedController,
-  { signal, controllers }: ControllerStartDeps,
+  { signal, controllers }: Pick<ControllerStartDeps, "controllers" | "signal">,
 ): void {
   signal.throwIfAborted();
   if (controllers.get(controller.name) === controller) return;
@@ -273,9 +276,17 @@ function checkWanted(
   );
 }
 
-async function startWithRetries(
+/**
+ * Starts a controller, again and again until it can.
+ *
+ * @param onFailure Called with the error of each attempt.
+ * @returns Resolves when its caches are synced.
+ * @throws The reason of the signal, when the operator stops.
+ */
+export async function startWithRetries(
   controller: ManagedController,
-  options: ControllerStartDeps,
+  options: Omit<ControllerStartDeps, "startErrors" | "syncTimeout">,
+  onFailure?: (error: unknown) => void,
 ): Promise<void> {
   const { deps, signal } = options;
   for (let failures = 1;; failures++) {
@@ -286,6 +297,7 @@ async function startWithRetries(
       return;
     } catch (error) {
       checkWanted(controller, options);
+      onFailure?.(error);
       const pause = pauseAfter(failures, PAUSE);
       deps.log.warn("A controller cannot start, retrying", {
         controller: controller.name,
@@ -300,12 +312,17 @@ async function startWithRetries(
 
 /** Applies the definitions of its kinds that any of the controllers installs. */
 async function install(
-  { watchedKinds }: ManagedController,
-  { client, controllers, conversion, deps: { clock, log: logger } }:
+  { isRemote, watchedKinds }: ManagedController,
+  { client, controllers, conversion, deps: { clock, log: logger } }: Omit<
     ControllerStartDeps,
+    "startErrors" | "syncTimeout"
+  >,
 ): Promise<void> {
+  // Those of other clusters are installed there.
+  if (isRemote) return;
   const installed = [...controllers.values()]
-    .flatMap((one) => one.settings.install ? one.watchedKinds : []);
+    .filter((one) => one.settings.install && !one.isRemote)
+    .flatMap((one) => one.watchedKinds);
   const watched = new Set(watchedKinds.map(kindText));
   const kinds = installed.filter((kind) => watched.has(kindText(kind)));
   await installCrds(client, kinds, { clock, logger, conversion });
@@ -331,9 +348,10 @@ export async function installCrds(
  * @throws {Error} If a kind cannot be watched; the error says what to do.
  */
 async function check(
-  { kind, isJob, settings, watching }: ManagedController,
+  { kind, isJob, isRemote, settings, watching }: ManagedController,
   deps: ControllerDeps,
 ): Promise<void> {
+  if (isRemote) return;
   const { client, namespaces, currentNamespace } = deps;
   for (const other of watching) await servedKind(client, other.kind);
   const wanted = namespaceSet(

@@ -87,6 +87,16 @@ export class Coordination {
     this.client = this.#fence?.client ?? client;
   }
 
+  /** Derives a client of another cluster that only writes while this replica may. */
+  around(client: Client): Client {
+    return this.#fence?.around(client) ?? client;
+  }
+
+  /** Resolves when the writes that are pending now have ended. */
+  async settled(): Promise<void> {
+    await this.#fence?.settled();
+  }
+
   /** Whether a run may begin: no other replica can lead at this moment. */
   get mayRun(): boolean {
     return this.#election?.isHeld ?? true;
@@ -148,14 +158,10 @@ export class Coordination {
   async stop(): Promise<void> {
     if (this.#lease === undefined) return;
     const { clock, controllers } = this.#deps;
-    const settled = await isInTime(this.#settled(), SETTLE_LIMIT_MS, { clock });
+    const settled = await isInTime(this.settled(), SETTLE_LIMIT_MS, { clock });
     const release = settled &&
       [...controllers()].every(({ runningKeys }) => runningKeys.length === 0);
     await this.#lease.stop({ release });
-  }
-
-  async #settled(): Promise<void> {
-    await this.#fence?.settled();
   }
 
   #elect(settings: LeaderElectionSettings): LeaderElection {
@@ -193,7 +199,7 @@ export class Coordination {
       onRelease: async () => {
         const all = [...controllers()];
         await Promise.all(all.map((controller) => controller.releaseShard()));
-        await this.#settled();
+        await this.settled();
       },
       onAcquire(wasOwned) {
         for (const controller of controllers()) {

@@ -52,8 +52,14 @@ export class Fence {
   readonly client: Client;
 
   constructor(deps: FenceDeps) {
-    const { lease } = this.#deps = deps;
-    this.client = deps.client.with([(next) => async (request) => {
+    this.#deps = deps;
+    this.client = this.around(deps.client);
+  }
+
+  /** Derives a client, of any cluster, whose writes fail when the lease is not held. */
+  around(client: Client): Client {
+    const { lease } = this.#deps;
+    return client.with([(next) => async (request) => {
       if (!WRITES.has(request.verb)) return await next(request);
       const beforeSend = () => {
         if (lease.isHeld) return;

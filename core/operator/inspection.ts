@@ -99,13 +99,16 @@ function inspectController(
   const broken = [...sources].flatMap(([name, { status, message }]) =>
     status === "unhealthy" ? [`source ${name}: ${message ?? status}`] : []
   );
+  const lacking = (health.clusters ?? []).flatMap(({ name, error }) =>
+    error === undefined ? [] : [`cluster ${name}: ${error}`]
+  );
   // Without its Lease no controller of this replica runs.
   const lost = lease?.error === undefined ? [] : [
     `Lease ${lease.name} for ${durationText(lease.failingFor)}: ${lease.error}`,
   ];
   return {
     ...health,
-    faults: [...lost, ...watches, ...broken],
+    faults: [...lost, ...watches, ...broken, ...lacking.slice(0, MAX_ITEMS)],
     workflow: controller.settings.workflow?.toMermaid?.(),
     objects: controller.recent(MAX_OBJECTS).map(({ runs, ...history }) => ({
       ...history,
@@ -120,10 +123,10 @@ function inspectController(
 
 /** Conditions of an object with shortened texts, and whether it is deleted. */
 function conditionsOf(
-  { primaries }: ManagedController,
+  controller: ManagedController,
   { object }: Pick<ObjectHistory, "object">,
 ): object {
-  const { metadata, status } = (primaries.get(object) ?? {}) as
+  const { metadata, status } = (controller.current(object) ?? {}) as
     & Partial<KubernetesObject>
     & { readonly status?: { readonly conditions?: unknown } };
   const list = status?.conditions;

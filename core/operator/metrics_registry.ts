@@ -64,6 +64,9 @@ const RULES: OptionRules<MetricOptions> = {
  * | `coracle_informer_watch_age_seconds` | `kind` |
  * | `coracle_informer_objects`, `coracle_informer_staleness_seconds` | `kind` |
  * | `coracle_kinds_followed`, `coracle_kinds_unread` | `controller` |
+ * | `coracle_clusters`, `coracle_clusters_ready` | `controller`, `cluster` |
+ * | `coracle_cluster_primaries`, `coracle_cluster_queue_depth` | `controller`, `cluster` |
+ * | `coracle_cluster_reconciliations_active`, `coracle_cluster_failing_objects` | `controller`, `cluster` |
  * | `coracle_snapshot_restored_objects`, `coracle_snapshot_bytes`, `coracle_snapshot_age_seconds` | `kind` |
  * | `coracle_snapshot_refused_total` | `kind`, `reason` |
  * | `coracle_snapshot_errors_total` | `kind` |

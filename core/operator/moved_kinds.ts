@@ -28,7 +28,8 @@ export class MovedKinds {
   follow(moved: ResolvedKind): void {
     const { log, controllers, isStarted, startAgain } = this.#deps;
     for (const controller of controllers()) {
-      const isMoved = kindText(controller.kind) === kindText(moved) &&
+      const isMoved = !controller.isRemote &&
+        kindText(controller.kind) === kindText(moved) &&
         !isResolved(controller.kind) && !this.#moving.has(controller);
       if (!isMoved || !isStarted()) continue;
       const { plural, scope } = moved;

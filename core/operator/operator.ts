@@ -67,6 +67,7 @@ import {
   startController,
   unfenced,
 } from "./controller_start.ts";
+import { ClustersController } from "./clusters/clusters_controller.ts";
 import type { ControllerHandle, JobHandle } from "./controller_handle.ts";
 import { Coordination } from "./coordination.ts";
 import { inspection, LoopLag } from "./inspection.ts";
@@ -187,6 +188,8 @@ export class Operator {
     addOperatorGauges(this.#settings.metrics, () => ({
       ...this.health(),
       informers: this.#deps?.informers,
+      remoteInformers: [...this.#controllers.values()]
+        .flatMap(({ remoteInformers }) => remoteInformers),
     }));
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
@@ -247,12 +250,17 @@ export class Operator {
     reconciler: Reconciler<P>,
     options: ControllerOptions<P> = {},
   ): ControllerHandle<P> {
-    const { config } = this.#settings;
-    const controller = new Controller(
-      kind,
-      reconciler,
-      configuredController(kind, options, config),
-    );
+    const { config, reconnect, shutdownGrace } = this.#settings;
+    const given = configuredController(kind, options, config);
+    const controller = given.clusters === undefined
+      ? new Controller(kind, reconciler, given)
+      : new ClustersController(kind, reconciler, given, {
+        reconnect,
+        shutdownGrace,
+        around: (client) => this.#coordination?.around(client) ?? client,
+        traced: (client) => this.#traced(client),
+        settled: () => this.#coordination?.settled() ?? Promise.resolve(),
+      });
     this.#checkName(controller.name);
     checkDefinition(controller);
     this.#controllers.forEach((one) => checkSameKind(controller, one));
@@ -585,7 +593,7 @@ export class Operator {
   async install(): Promise<void> {
     await this.#connect();
     const kinds = [...this.#controllers.values()]
-      .flatMap(({ watchedKinds }) => watchedKinds);
+      .flatMap(({ isRemote, watchedKinds }) => isRemote ? [] : watchedKinds);
     const { clock, logger } = this.#settings;
     await installCrds(this.#client as Client, kinds, { clock, logger });
   }
@@ -594,10 +602,15 @@ export class Operator {
    * Returns the run history of an object in each controller that knows it: its
    * last runs with their causes, writes and outcomes, and its next run.
    *
-   * @param key The key of the object, or `namespace/name`.
+   * @param key The key of the object, or `namespace/name`; for an object of another
+   * cluster, the name of the cluster and a slash before it.
    */
   why(key: ObjectKey | string): readonly ObjectHistory[] {
-    return [...this.#controllers.values()].flatMap((controller) =>
+    const all = [...this.#controllers.values()];
+    const remote = all.filter(({ isRemote }) => isRemote);
+    const isOfCluster = remote.length > 0 && typeof key === "string" &&
+      key.split("/").length > 2;
+    return (isOfCluster ? remote : all).flatMap((controller) =>
       controller.why(key) ?? []
     );
   }

@@ -206,7 +206,7 @@ export class OperatorAdmission {
 
   get #watchedKinds() {
     return [...this.#deps.controllers.values()]
-      .flatMap(({ watchedKinds }) => watchedKinds);
+      .flatMap(({ isRemote, watchedKinds }) => isRemote ? [] : watchedKinds);
   }
 
   /** Kinds whose versions this operator converts. */

@@ -2,7 +2,11 @@ import type { WebhookHealth } from "../admission/webhooks.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { MemoryBudget } from "../cache/store/memory_budget.ts";
 import type { MemoryPressure } from "../cache/store/memory_pressure.ts";
-import type { StoreUsage, TierUsage } from "../cache/store/store_usage.ts";
+import {
+  type StoreUsage,
+  sumOfUsages,
+  type TierUsage,
+} from "../cache/store/store_usage.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
 import { lostLogLines } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
@@ -135,6 +139,39 @@ const KIND_GAUGES: GaugeTable<NonNullable<ControllerHealth["kinds"]>> = [
   ],
 ];
 
+const CLUSTER_GAUGES: GaugeTable<ClusterCounts> = [
+  [
+    "coracle_clusters",
+    "Clusters of a controller; one series each for the first hundred by name, and one for the others.",
+    ({ clusters }) => clusters,
+  ],
+  [
+    "coracle_clusters_ready",
+    "Clusters whose caches are complete and whose watches work.",
+    ({ ready }) => ready,
+  ],
+  [
+    "coracle_cluster_primaries",
+    "Primary objects of a cluster in the cache.",
+    ({ primaries }) => primaries,
+  ],
+  [
+    "coracle_cluster_queue_depth",
+    "Objects of a cluster that wait for a run.",
+    ({ waiting }) => waiting,
+  ],
+  [
+    "coracle_cluster_reconciliations_active",
+    "Runs in progress in a cluster.",
+    ({ running }) => running,
+  ],
+  [
+    "coracle_cluster_failing_objects",
+    "Objects of a cluster whose last run has failed.",
+    ({ failing }) => failing,
+  ],
+];
+
 const BUDGET_GAUGES: GaugeTable<Pick<MemoryBudget, "used" | "allowed">> = [
   [
     "coracle_cache_used_bytes",
@@ -186,6 +223,44 @@ const TIERS: readonly (readonly [
   ],
 ];
 
+/** Clusters of a controller with series of their own; the others have one together. */
+const MAX_CLUSTER_SERIES = 100;
+
+/** Value of the label `cluster` for the others; no cluster can have this name. */
+const OTHER_CLUSTERS = "(others)";
+
+type ClusterHealth = NonNullable<ControllerHealth["clusters"]>[number];
+
+/** Counts of one or more clusters. */
+type ClusterCounts =
+  & Pick<ClusterHealth, "primaries" | "waiting" | "running" | "failing">
+  & { readonly clusters: number; readonly ready: number };
+
+/** Counts by cluster, with a bounded number of series. */
+function clusterCounts(
+  all: readonly ClusterHealth[],
+): readonly (readonly [cluster: string, counts: ClusterCounts])[] {
+  const sorted = [...all].sort((a, b) => a.name < b.name ? -1 : 1);
+  const named = sorted.slice(0, MAX_CLUSTER_SERIES);
+  const others = sorted.slice(MAX_CLUSTER_SERIES);
+  const counts = (of: readonly ClusterHealth[]): ClusterCounts => {
+    const sum = (valueOf: (health: ClusterHealth) => number) =>
+      of.reduce((total, health) => total + valueOf(health), 0);
+    return {
+      clusters: of.length,
+      ready: sum(({ ready, healthy }) => Number(ready && healthy)),
+      primaries: sum(({ primaries }) => primaries),
+      waiting: sum(({ waiting }) => waiting),
+      running: sum(({ running }) => running),
+      failing: sum(({ failing }) => failing),
+    };
+  };
+  return [
+    ...named.map((one) => [one.name, counts([one])] as const),
+    ...others.length === 0 ? [] : [[OTHER_CLUSTERS, counts(others)] as const],
+  ];
+}
+
 /** State that the gauges of an operator show. */
 export interface ObservedState {
   /** Health of the controllers. */
@@ -196,6 +271,40 @@ export interface ObservedState {
   readonly webhooks?: WebhookHealth | undefined;
   /** Caches; undefined before the operator starts. */
   readonly informers: InformerPool | undefined;
+  /** Caches of other clusters. */
+  readonly remoteInformers?: readonly InformerPool[] | undefined;
+}
+
+/** Caches of all clusters. */
+function poolsOf(
+  { informers, remoteInformers = [] }: ObservedState,
+): readonly InformerPool[] {
+  return informers === undefined ? [] : [informers, ...remoteInformers];
+}
+
+/** Memory of caches, by kind. */
+function usageByKind(
+  pools: readonly InformerPool[],
+): ReadonlyMap<string, StoreUsage> {
+  const byKind = Map.groupBy(
+    pools.flatMap((pool) => [...pool.usage()]),
+    ([kind]) => kind,
+  );
+  return new Map(Array.from(byKind, ([kind, usages]) => [
+    kind,
+    sumOfUsages(usages.map(([, usage]) => usage)),
+  ]));
+}
+
+/** Longest time since data of a kind arrived, in milliseconds, by kind. */
+function stalenessByKind(
+  pools: readonly InformerPool[],
+): ReadonlyMap<string, number> {
+  const byKind = new Map<string, number>();
+  for (const [kind, time] of pools.flatMap((pool) => [...pool.staleness()])) {
+    byKind.set(kind, Math.max(byKind.get(kind) ?? 0, time));
+  }
+  return byKind;
 }
 
 /**
@@ -246,7 +355,7 @@ export function addOperatorGauges(
     TIER_GAUGES,
     ["kind", "tier"],
     () =>
-      Array.from(read().informers?.usage() ?? []).flatMap(([kind, usage]) =>
+      Array.from(usageByKind(poolsOf(read()))).flatMap(([kind, usage]) =>
         TIERS.map(([tier, usageOf]) =>
           [{ kind, tier }, usageOf(usage)] as const
         )
@@ -257,7 +366,7 @@ export function addOperatorGauges(
     ["kind"],
     () =>
       Array.from(
-        read().informers?.staleness() ?? [],
+        stalenessByKind(poolsOf(read())),
         ([kind, staleness]) => [{ kind }, staleness],
       ),
   );
@@ -267,6 +376,16 @@ export function addOperatorGauges(
     () =>
       read().controllers.flatMap(({ name: controller, kinds }) =>
         kinds === undefined ? [] : [[{ controller }, kinds] as const]
+      ),
+  );
+  add(
+    CLUSTER_GAUGES,
+    ["controller", "cluster"],
+    () =>
+      read().controllers.flatMap(({ name: controller, clusters = [] }) =>
+        clusterCounts(clusters).map(([cluster, counts]) =>
+          [{ controller, cluster }, counts] as const
+        )
       ),
   );
   add(BUDGET_GAUGES, [], () => [[{}, read().informers?.budget ?? NO_BUDGET]]);

@@ -76,8 +76,13 @@ export function withoutTexts(
     ...others,
     lease: lease && { ...lease, error: undefined },
     webhooks: webhooks && { ...webhooks, error: undefined },
-    controllers: controllers.map(({ informers, sources, ...counts }) => ({
+    controllers: controllers.map((
+      { informers, sources, clusters, ...counts },
+    ) => ({
       ...counts,
+      ...(clusters && {
+        clusters: clusters.map((one) => ({ ...one, error: undefined })),
+      }),
       informers: informers.map((informer) => ({
         ...informer,
         watches: informer.watches.map((watch) => ({

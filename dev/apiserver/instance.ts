@@ -24,7 +24,7 @@ import { NamespaceController } from "./controllers/namespace_controller.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
 import { FlowControl } from "./flow_control.ts";
-import { NEWEST_RELEASE, RELEASES } from "./kubernetes_release.ts";
+import { DEFAULT_RELEASE, RELEASES } from "./kubernetes_release.ts";
 import type { Random } from "./random.ts";
 import { WatchHub } from "./read/watch_hub.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
@@ -111,7 +111,7 @@ export class Instance {
     this.#isPart = options.content?.isPart === true;
     const store = new Store({ history: options.history });
     const release = options.version === undefined
-      ? NEWEST_RELEASE
+      ? DEFAULT_RELEASE
       : RELEASES[options.version];
     const resources = new Resources(builtin.builtinDefinitions(release));
     const accountTokens = new ServiceAccountTokens({

@@ -1,7 +1,8 @@
 import type { OpenApiSchema } from "@coracle/operator/internal";
+import { NEWER } from "./builtin/data/newer_release.ts";
 
 /** Minor versions of Kubernetes that the server reproduces. */
-export type KubernetesVersion = "1.34" | "1.35" | "1.36";
+export type KubernetesVersion = "1.34" | "1.35" | "1.36" | "1.37";
 
 /** What a minor version of Kubernetes has, by recordings of its control plane. */
 export interface KubernetesRelease {
@@ -14,15 +15,38 @@ export interface KubernetesRelease {
    * a digit, by the feature gate RelaxedServiceNameValidation.
    */
   readonly strictServiceNames: boolean;
-  /** Fields of the newest version that it lacks, by OpenAPI definition. */
+  /** Fields of other versions that it lacks, by OpenAPI definition. */
   readonly lackingFields: Readonly<Record<string, readonly string[]>>;
+  /**
+   * Whether OpenAPI gives the items of lists and maps an empty default, which
+   * 1.37 has removed.
+   */
+  readonly hasItemDefaults: boolean;
+  /**
+   * Whether validation is declarative, as from 1.37: each problem of a built-in
+   * kind is reported once, and owner references by their places.
+   */
+  readonly isDeclarative: boolean;
+}
+
+type LackingFields = KubernetesRelease["lackingFields"];
+
+function together(...all: readonly LackingFields[]): LackingFields {
+  const fields: Record<string, readonly string[]> = {};
+  for (const one of all) {
+    for (const [name, more] of Object.entries(one)) {
+      fields[name] = [...fields[name] ?? [], ...more];
+    }
+  }
+  return fields;
 }
 
 const LACKING_RESOURCES: readonly string[] = [
+  ...NEWER.resources,
   "mutatingadmissionpolicies.admissionregistration.k8s.io",
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 ];
-const LACKING_IN_35: KubernetesRelease["lackingFields"] = {
+const LACKING_IN_35: LackingFields = together(NEWER.fields, {
   "io.k8s.api.core.v1.PodSpec": ["schedulingGroup"],
   "io.k8s.api.core.v1.PodStatus": ["nodeAllocatableResourceClaimStatuses"],
   "io.k8s.api.core.v1.ResourceHealth": ["message"],
@@ -36,7 +60,7 @@ const LACKING_IN_35: KubernetesRelease["lackingFields"] = {
   ],
   "io.k8s.api.storage.v1.CSIDriverSpec": ["preventPodSchedulingIfMissing"],
   "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": ["shardInfo"],
-};
+});
 const CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
 /** Releases by minor version, the newest last. */
@@ -46,39 +70,45 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       version: "v1.34.4",
       lackingResources: LACKING_RESOURCES,
       strictServiceNames: true,
-      lackingFields: {
-        ...LACKING_IN_35,
+      hasItemDefaults: true,
+      isDeclarative: false,
+      lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
-        "io.k8s.api.core.v1.PodStatus": [
-          "nodeAllocatableResourceClaimStatuses",
-          "allocatedResources",
-          "resources",
-        ],
-        "io.k8s.api.storage.v1.CSIDriverSpec": [
-          "preventPodSchedulingIfMissing",
-          "serviceAccountTokenInSecrets",
-        ],
+        "io.k8s.api.core.v1.PodStatus": ["allocatedResources", "resources"],
+        "io.k8s.api.storage.v1.CSIDriverSpec": ["serviceAccountTokenInSecrets"],
         [`${CRD}.CustomResourceDefinitionCondition`]: ["observedGeneration"],
         [`${CRD}.CustomResourceDefinitionStatus`]: ["observedGeneration"],
-      },
+      }),
     },
     "1.35": {
       version: "v1.35.4",
       lackingResources: LACKING_RESOURCES,
       strictServiceNames: true,
+      hasItemDefaults: true,
+      isDeclarative: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
       version: "v1.36.3",
+      lackingResources: NEWER.resources,
+      strictServiceNames: false,
+      hasItemDefaults: true,
+      isDeclarative: false,
+      lackingFields: NEWER.fields,
+    },
+    "1.37": {
+      version: "v1.37.2",
       lackingResources: [],
       strictServiceNames: false,
-      lackingFields: {},
+      hasItemDefaults: false,
+      isDeclarative: true,
+      lackingFields: NEWER.withdrawn,
     },
   };
 
 /** The release that is served unless another is asked for. */
-export const NEWEST_RELEASE: KubernetesRelease = RELEASES["1.36"];
+export const DEFAULT_RELEASE: KubernetesRelease = RELEASES["1.36"];
 
 /** What `/version` answers. */
 export function versionInfo(
@@ -102,9 +132,9 @@ export function versionInfo(
   };
 }
 
-/** Removes what a release lacks from OpenAPI definitions, in place. */
-export function removeLackingFields(
-  { lackingFields }: KubernetesRelease,
+/** Makes OpenAPI definitions those of a release, in place. */
+export function adaptDefinitions(
+  { lackingFields, hasItemDefaults }: KubernetesRelease,
   definitions: Record<string, OpenApiSchema>,
 ): void {
   for (const [name, fields] of Object.entries(lackingFields)) {
@@ -112,5 +142,27 @@ export function removeLackingFields(
       | Record<string, unknown>
       | undefined;
     for (const field of fields) delete properties?.[field];
+  }
+  if (!hasItemDefaults) {
+    for (const definition of Object.values(definitions)) {
+      removeItemDefaults(definition);
+    }
+  }
+}
+
+/** Removes empty defaults of items, with the `allOf` that they need. */
+function removeItemDefaults(schema: OpenApiSchema): void {
+  for (const property of Object.values(schema.properties ?? {})) {
+    removeItemDefaults(property);
+  }
+  const { items, additionalProperties } = schema;
+  for (const inner of [items, additionalProperties]) {
+    if (typeof inner !== "object") continue;
+    const { allOf: [only, ...more] = [], ...rest } = inner;
+    delete (rest as { default?: unknown }).default;
+    const plain = more.length === 0 ? { ...rest, ...only } : inner;
+    if (inner === items) Object.assign(schema, { items: plain });
+    else Object.assign(schema, { additionalProperties: plain });
+    removeItemDefaults(plain);
   }
 }

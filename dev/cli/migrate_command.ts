@@ -17,7 +17,8 @@ export const migrateCommand: Command = {
     "ones from status.storedVersions, so that they can be removed from the\n" +
     "definition. The API server does it where it offers StorageVersionMigration;\n" +
     "elsewhere each object is written without a change. Needs the rights to get\n" +
-    "definitions, to patch their status, and to list and patch the objects.",
+    "definitions, to patch their status, to list, get and patch the objects, and to\n" +
+    "create, get and delete StorageVersionMigrations where the server has them.",
   flags: {
     "kubeconfig FILE": "kubeconfig; by default as kubectl finds it",
     "context NAME": "context of the kubeconfig; by default the current one",

@@ -1,6 +1,7 @@
 import type { OpenApiSchema } from "@coracle/operator/core";
 import type { CrdManifest } from "@coracle/operator/crd";
 import { jsonEquals } from "@coracle/operator/internal";
+import { holdsForOlder } from "./rule_on_older.ts";
 
 /** Change of a schema that refuses or loses what the older one accepted. */
 export interface SchemaChange {
@@ -25,7 +26,8 @@ const INT_OR_STRING = "x-kubernetes-int-or-string";
 /**
  * Changes of a definition that break objects or clients of an earlier one: what was
  * removed, or is narrower than before. What they are follows crdify; a default that
- * is new and a rule that compares with `oldSelf` break nothing.
+ * is new, a rule that compares with `oldSelf`, and one that asks only for new fields
+ * or new values of an enum break nothing.
  *
  * @returns Sentences without a full stop, in the order of versions and fields.
  */
@@ -209,7 +211,8 @@ function* valueChanges(
   }
   const rules = new Set(rulesOf(older));
   for (const rule of rulesOf(schema)) {
-    if (!rules.has(rule) && !/\boldSelf\b/.test(rule)) {
+    const isNew = !rules.has(rule) && !/\boldSelf\b/.test(rule);
+    if (isNew && !holdsForOlder(rule, schema, older)) {
       yield `the rule ${
         JSON.stringify(rule)
       } is new, and may refuse stored objects`;

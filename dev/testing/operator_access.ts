@@ -236,7 +236,7 @@ function controllerAccess(
       { kind: CRD_KIND, verbs: ["get"], names },
       { kind: CRD_KIND, subresource: "status", verbs: PATCH, names },
       { kind, verbs: ["get", "list", "patch"] },
-      { kind: MIGRATION, verbs: ["get", "create"] },
+      { kind: MIGRATION, verbs: ["get", "create", "delete"] },
     );
   }
   access.push(

@@ -47,6 +47,7 @@ import {
   RequestRecord,
 } from "./request_record.ts";
 import { ActingTransport } from "./acting_transport.ts";
+import { AdmissionRecord } from "./admission_record.ts";
 import { conversionConfig, conversionServices } from "./conversion_service.ts";
 import { ApiServer, startWith } from "../apiserver/server.ts";
 import type { ServerContent } from "../apiserver/storage/file_journal.ts";
@@ -280,6 +281,8 @@ export class TestCluster {
     this.namespace = options.namespace ??
       `test-${crypto.randomUUID().slice(0, 8)}`;
     this.#log = new LogTail(() => clock.wallTime());
+    const admission = new AdmissionRecord();
+    this.#given.push(() => admission.remove(this.client));
     this.operatorClient = new Client({
       transport: new ActingTransport(transport, {
         user: rights === "all"
@@ -289,7 +292,10 @@ export class TestCluster {
         refused: rights === "all"
           ? undefined
           : (request) => this.#sayRule(request),
-        sending: (request) => this.#endless?.count(request),
+        sending: (request) => {
+          this.#endless?.count(request);
+          if (server === undefined) admission.note(request);
+        },
       }),
       namespace: this.namespace,
     }, { clock, logger: this.#log.logger, retry: false });
@@ -312,23 +318,18 @@ export class TestCluster {
     const cluster = new TestCluster(await target(options), options, record);
     try {
       await cluster.#slowly(cluster.#prepare(options));
-      const { operatorClient: client, clock, logger, namespace } = cluster;
-      const namespaces = [namespace] as const;
-      const probes = undefined;
-      const reconnect = clock instanceof VirtualClock
-        ? { minWatchTimeout: WATCH_TIMEOUT_MS }
-        : undefined;
-      const { webhooks } = cluster;
-      const passed = {
-        client,
+      const { operatorClient, clock, logger, namespace, webhooks } = cluster;
+      cluster.#operator = options.operator?.({
+        client: operatorClient,
         clock,
         logger,
-        namespaces,
-        probes,
+        namespaces: [namespace],
+        probes: undefined,
         webhooks,
-        reconnect,
-      };
-      cluster.#operator = options.operator?.(passed);
+        reconnect: clock instanceof VirtualClock
+          ? { minWatchTimeout: WATCH_TIMEOUT_MS }
+          : undefined,
+      });
       if (options.operator !== undefined) checkOperator(cluster.#operator);
       await cluster.#slowly(cluster.#grant(options.rights));
       if (cluster.#operator) await cluster.complete(cluster.#operator.start());
@@ -636,7 +637,7 @@ export class TestCluster {
 
   /**
    * Stops operator and cluster. On a real cluster the namespace is deleted while
-   * the operator is running, so that it can remove its finalizers.
+   * the operator is running, which can remove its finalizers, and webhooks later.
    */
   async stop(): Promise<void> {
     const key = { name: this.namespace };
@@ -669,9 +670,7 @@ export class TestCluster {
 function recordOf(
   { record = process.env["CORACLE_RECORD"] }: TestClusterOptions,
 ): RequestRecord | undefined {
-  return record === undefined || record === ""
-    ? undefined
-    : new RequestRecord(record);
+  return record ? new RequestRecord(record) : undefined;
 }
 
 /** Checks that a function has returned an operator. */

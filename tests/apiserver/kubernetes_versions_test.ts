@@ -38,7 +38,7 @@ for (const version of VERSIONS) {
 
     const { value: list } = await send("GET", POLICIES);
     const names = list.resources.map(({ name }: { name: string }) => name);
-    const newest = version === "1.36";
+    const newest = version === "1.36" || version === "1.37";
     assert.equal(names.includes("mutatingadmissionpolicies"), newest);
     assert.equal(names.includes("validatingadmissionpolicies"), true);
     const { status } = await send(
@@ -46,6 +46,14 @@ for (const version of VERSIONS) {
       `${POLICIES}/mutatingadmissionpolicies`,
     );
     assert.equal(status, newest ? 200 : 404);
+
+    const { value: { groups } } = await send("GET", "/apis");
+    assert.equal(
+      groups.some(({ name }: { name: string }) =>
+        name === "storagemigration.k8s.io"
+      ),
+      version === "1.37",
+    );
 
     const { value: document } = await send(
       "GET",
@@ -59,6 +67,18 @@ for (const version of VERSIONS) {
       version !== "1.34",
     );
     assert.equal(document.info.version, `v${version}`);
+    const { items } = document.components
+      .schemas["io.k8s.api.storage.v1.CSINodeList"].properties.items;
+    assert.equal("default" in items, version !== "1.37");
+
+    const node = { apiVersion: "storage.k8s.io/v1", kind: "CSINode" };
+    const { status: made, value: nodeMade } = await send(
+      "POST",
+      "/apis/storage.k8s.io/v1/csinodes?fieldValidation=Strict",
+      { ...node, metadata: { name: "n" }, spec: { drivers: [] } },
+    );
+    assert.equal(made, 201);
+    assert.deepEqual(nodeMade.status, version === "1.37" ? {} : undefined);
 
     const driver = {
       apiVersion: "storage.k8s.io/v1",
@@ -111,13 +131,85 @@ test("A test cluster starts with the version of its option", async () => {
   await cluster.stop();
 });
 
+test("Fields of 1.37 whose features are off are known, and not stored", async () => {
+  const pod = {
+    metadata: { name: "p" },
+    spec: {
+      containers: [{ name: "c", image: "i" }],
+      volumes: [{ name: "v", emptyDir: { mode: 448 } }],
+    },
+  };
+  for (const [version, expected] of [["1.36", 400], ["1.37", 201]] as const) {
+    const server = await ApiServer.start({ port: false, version });
+    const answer = await server.transport.send({
+      method: "POST",
+      path: "/api/v1/namespaces/default/pods?fieldValidation=Strict",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(pod),
+    });
+    assert.equal(answer.status, expected);
+    const { message, spec } = await readDocument(answer.body);
+    if (version === "1.37") assert.deepEqual(spec.volumes[0].emptyDir, {});
+    else {assert.match(
+        message,
+        /unknown field "spec\.volumes\[0\]\.emptyDir\.mode"/,
+      );}
+    await server.stop();
+  }
+});
+
+test("A server of 1.37 reports a problem once, and by its place", async () => {
+  const server = await ApiServer.start({ port: false, version: "1.37" });
+  const send = async (method: string, path: string, body: object) => {
+    const answer = await server.transport.send({
+      method: method as "POST" | "PATCH",
+      path,
+      headers: {
+        "content-type": method === "POST"
+          ? "application/json"
+          : "application/merge-patch+json",
+      },
+      body: JSON.stringify(body),
+    });
+    const { details } = await readDocument(answer.body);
+    return details?.causes?.map((
+      { field, message }: { field: string; message: string },
+    ) => `${field}: ${message}`);
+  };
+  const maps = "/api/v1/namespaces/default/configmaps";
+  await send("POST", maps, { metadata: { name: "a" } });
+  assert.deepEqual(
+    await send("PATCH", `${maps}/a`, {
+      metadata: {
+        finalizers: ["nodomain"],
+        ownerReferences: [{ apiVersion: "g/", kind: "K", name: "k" }],
+      },
+    }),
+    [
+      'metadata.ownerReferences[0].apiVersion: Invalid value: "g/": must be <group>/<version> or <version>',
+      "metadata.ownerReferences[0].uid: Required value: must not be empty",
+      'metadata.finalizers[0]: Invalid value: "nodomain": name is neither a standard finalizer name nor is it fully qualified',
+    ],
+  );
+  assert.deepEqual(
+    await send("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+      spec: {},
+    }),
+    [
+      "spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+      'spec.user: Invalid value: "": at least one of user or group must be specified',
+    ],
+  );
+  await server.stop();
+});
+
 test("A server refuses a version that it does not reproduce", async () => {
   await assert.rejects(
-    ApiServer.start({ version: "1.37" as KubernetesVersion }),
+    ApiServer.start({ version: "1.38" as KubernetesVersion }),
     {
       name: "RangeError",
       message:
-        'Cannot read the options of an API server: "version" must be one of 1.34, 1.35, 1.36: received "1.37"',
+        'Cannot read the options of an API server: "version" must be one of 1.34, 1.35, 1.36, 1.37: received "1.38"',
     },
   );
 });

@@ -42,6 +42,34 @@ const namespace = (name: string, labels = {}) => ({
   kind: "Namespace",
   metadata: { name, labels },
 });
+const texts = (text: string, annotations = {}) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "texts", namespace: "default", annotations },
+  data: { text },
+});
+const REFLECTION = "reflector.v1.k8s.emberstack.com/reflection";
+const reflected = texts("one", {
+  [`${REFLECTION}-allowed`]: "true",
+  [`${REFLECTION}-auto-enabled`]: "true",
+});
+const envFrom = [{ configMapRef: { name: "texts" } }];
+const reloaded = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: {
+    name: "web",
+    namespace: "default",
+    annotations: { "reloader.stakater.com/auto": "true" },
+  },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    template: {
+      metadata: { labels: { app: "web" } },
+      spec: { containers: [{ name: "web", image: "web", envFrom }] },
+    },
+  },
+};
 const member = (team: string) => ({ "gallery.coracle.dev/team": team });
 
 const acme = new AcmeServer();
@@ -90,6 +118,20 @@ const CHECKS: Readonly<Record<string, Partial<CheckOptions>>> = {
         },
       },
       { apply: namespace("shop") },
+    ],
+  },
+  rabbitmq_cluster: {
+    workload: [
+      { apply: object("RabbitmqCluster", { image: "rabbitmq" }) },
+      { apply: object("RabbitmqCluster", { image: "rabbitmq", replicas: 3 }) },
+    ],
+  },
+  reflector: { workload: [{ apply: namespace("shop") }, { apply: reflected }] },
+  reloader: {
+    workload: [
+      { apply: texts("one") },
+      { apply: reloaded },
+      { apply: texts("two") },
     ],
   },
   store_cluster: {

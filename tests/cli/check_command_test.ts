@@ -272,7 +272,7 @@ operator.register(Namespace, { reconcile() {} });
       [copier, "--replay", "death/none"],
       /its scenario must be one of life, .*received "death"/,
     ],
-    [[empty], /it creates no operator: .*received no exports/],
+    [[empty], /no operator: .* by --export: received no exports/],
     [
       [copier, "--export", "nope"],
       /--export must name an Operator .*received nope, of no exports/,

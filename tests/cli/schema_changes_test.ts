@@ -224,6 +224,67 @@ test("schemaChanges names the narrower values of a map of any values", () => {
   ]);
 });
 
+test("schemaChanges leaves out new rules that only ask for what is new", () => {
+  const types = (...values: readonly string[]) => ({ ...text, enum: values });
+  const filter = (type: object, more: object = {}) => ({
+    type: "object",
+    required: ["type"],
+    properties: { type, path: text, ...more },
+  });
+  const list = (items: object, ...rules: readonly string[]) => ({
+    type: "array",
+    items,
+    "x-kubernetes-validations": rules.map((rule) => ({ rule })),
+  });
+  const cors = { cors: { type: "object" } };
+  const before = filter(types("Path"));
+  const now = filter(types("Path", "Cors"), cors);
+  const found = (rule: string, one = before, other: object = now) =>
+    changes(list(one), list(other, rule)).length;
+  for (
+    const rule of [
+      "self.all(f, !(has(f.cors) && f.type != 'Cors'))",
+      "self.all(f, !(!has(f.cors) && f.type == 'Cors'))",
+      "self.all(f, 'Cors' != f.type || has(f.cors))",
+      "self.all(f, f.type == 'Cors' ? has(f.cors) : true)",
+      "self.filter(f, f.type == 'Cors').size() <= 1",
+      "size(self.filter(f, f.type == 'Cors')) < 2",
+      "!self.exists(f, has(f.cors))",
+    ]
+  ) assert.equal(found(rule), 0, rule);
+  for (
+    const rule of [
+      "self.all(f, !(has(f.path) && f.type == 'Path'))",
+      "self.all(f, !(has(f.cors) || f.type == 'Path'))",
+      "self.all(f, has(f.cors))",
+      "self.all(f, f.path != 'Cors')",
+      "self.filter(f, f.type == 'Path').size() <= 1",
+      "self.filter(f, f.type == 'Cors').size() >= 1",
+      "self.filter(f, f.type == 'Cors').size() <= 0 - 1",
+      "self.exists(f, !has(f.cors))",
+      "self.all(f, !has(f.metadata))",
+      "self.all(f, !has(f.__type__))",
+      "size(self) <= 1",
+      "this is no rule",
+    ]
+  ) assert.equal(found(rule), 1, rule);
+  const rule = "self.all(f, !has(f.cors))";
+  const open = { ...before, "x-kubernetes-preserve-unknown-fields": true };
+  const given = { cors: { type: "object", default: {} } };
+  assert.equal(found(rule), 0);
+  assert.equal(found(rule, open, { ...open, ...now }), 1, "it may be there");
+  const defaulted = filter(types("Path"), given);
+  assert.equal(found(rule, before, defaulted), 1, "objects get the default");
+  const optional = { ...before, required: [] };
+  const typed = "self.all(f, f.type != 'Cors')";
+  assert.equal(found(typed), 0);
+  assert.equal(
+    found(typed, optional as typeof before),
+    2,
+    "an error without it",
+  );
+});
+
 test("incompatibleChanges names version, path and subresource", () => {
   assert.deepEqual(incompatibleChanges(LATER, EARLIER), [
     "boats.sea.example v1: the subresource status was removed",

@@ -261,6 +261,8 @@ const RESIZES: readonly RequestLine[] = [
   }, MERGE],
   awaited(INITIAL_RESIZE, { status: 200 }),
   INITIAL_RESIZE,
+  // No kubelet ends them.
+  [`DELETE ${PODS}?gracePeriodSeconds=0`, undefined, { cleanup: true }],
   ["DELETE /api/v1/nodes/NS", undefined, { cleanup: true }],
   ["DELETE /api/v1/nodes/NS-w", undefined, { cleanup: true }],
 ];
@@ -531,6 +533,11 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
           nodeSelector: { a: "b", c: "d" },
           tolerations: [{ key: "k", operator: "Equal", value: "v" }],
         }),
+      ],
+      [
+        "DELETE /apis/node.k8s.io/v1/runtimeclasses/NS",
+        undefined,
+        { cleanup: true },
       ],
     ],
   },

@@ -54,6 +54,10 @@ const CONTROLLERS: readonly string[] = [
   "serviceaccount-controller",
   "root-ca-certificate-publisher-controller",
   "resourcequota-controller",
+  "persistentvolumeclaim-protection-controller",
+  "persistentvolume-protection-controller",
+  // Runs from 1.37 on.
+  "storage-version-migrator-controller",
 ];
 
 /**

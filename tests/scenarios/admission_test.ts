@@ -9,6 +9,7 @@ import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 
 const Nightly = defineKind({
   group: "admission.coracle.dev",
@@ -21,6 +22,7 @@ const Nightly = defineKind({
     size: z.int().optional(),
   }),
 });
+removesDefinitions(Nightly);
 type Nightly = ObjectOf<typeof Nightly>;
 
 const seen: { operation: string; dryRun: boolean; old: string | undefined }[] =

@@ -16,6 +16,7 @@ import { defineKind } from "../../core/crd/define_kind.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 import { until } from "../support/until.ts";
 
 const names = { group: "versions.coracle.dev", kind: "Pool" } as const;
@@ -39,6 +40,7 @@ const Pool = defineKind({
     down: ({ spec: { min } }) => ({ spec: { size: String(min) } }),
   }],
 });
+removesDefinitions(Pool);
 
 /** The definition of an earlier release, which knows one version. */
 const EarlierPool = defineKind({

@@ -6,10 +6,11 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 
 const texts = z.record(z.string(), z.string());
 const Boat = defineKind({
-  group: "test.coracle.dev",
+  group: "emptied.coracle.dev",
   version: "v1",
   kind: "Boat",
   spec: z.object({
@@ -21,6 +22,7 @@ const Boat = defineKind({
     }),
   }),
 });
+removesDefinitions(Boat);
 
 test(
   "ctx.apply empties a map of a custom resource, and leaves entries of others",

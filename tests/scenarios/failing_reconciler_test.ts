@@ -4,12 +4,15 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 import {
   GREETER,
   Greeting,
   greetingOperator,
   Greetings,
 } from "./greeting_operator.ts";
+
+removesDefinitions(Greeting);
 
 test(
   "A reconciler that throws is retried and delays no other object",

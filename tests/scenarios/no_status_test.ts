@@ -7,13 +7,15 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 
 const Boat = defineKind({
-  group: "test.coracle.dev",
+  group: "no-status.coracle.dev",
   version: "v1",
   kind: "Boat",
   spec: z.object({}),
 });
+removesDefinitions(Boat);
 
 for (const rights of ["all", "manifests"] as const) {
   test(

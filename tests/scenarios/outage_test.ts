@@ -9,7 +9,10 @@ import { installCrd } from "../../core/crd/install_crd.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 import { Greeting, greetingOperator, Greetings } from "./greeting_operator.ts";
+
+removesDefinitions(Greeting);
 
 async function away(
   cluster: TestCluster,

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TestCluster } from "@coracle/dev";
+import { removesDefinitions } from "../support/remove_objects.ts";
+import { Site } from "../testing/plan/fixtures/site.ts";
 import { upgrade } from "../testing/plan/upgrade.ts";
+
+removesDefinitions(Site);
 
 test("plan of an upgrade equals what then happens on the same cluster", async () => {
   const cluster = await TestCluster.start();

@@ -11,11 +11,13 @@ import {
   watch,
 } from "../../mod.ts";
 import { VirtualClock, withTestCluster } from "../../dev/mod.ts";
+import { removesDefinitions } from "../support/remove_objects.ts";
 
 const group = { group: "sample.coracle.dev", version: "v1" };
 const spec = z.object({ note: z.string() });
 const Reader = defineKind({ ...group, kind: "Reader", spec });
 const Writer = defineKind({ ...group, kind: "Writer", spec });
+removesDefinitions(Reader, Writer);
 
 type Noted = KubernetesObject & { readonly spec: { readonly note: string } };
 

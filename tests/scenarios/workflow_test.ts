@@ -7,6 +7,7 @@ import {
   Service,
   StatefulSet,
 } from "../../core/kinds/mod.ts";
+import type { Context } from "../../core/controller/context.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { isCurrent } from "../../workflows/graph/node.ts";
@@ -280,35 +281,57 @@ scenario(
 scenario(
   "Collected errors of nodes are in the result [WorkflowSilentExceptionHandlingIT]",
   async (fixture) => {
-    const broken = {
+    let route: "closed" | "open" = "closed";
+    const needsRoute = () =>
+      route === "open"
+        ? Promise.resolve({ operation: "none", resource: route } as const)
+        : Promise.reject(new Error("no route"));
+    const remote = {
       read: () => undefined,
-      reconcile: () => Promise.reject(new Error("no route")),
-      delete: () => Promise.reject(new Error("no way back")),
+      reconcile: needsRoute,
+      delete: () => needsRoute().then(() => {}),
     };
-    const errors: string[] = [];
+    const seen: string[] = [];
     const workflow = new Workflow<Gadget>({ errors: "collect" })
-      .add("broken", broken)
+      .add("remote", remote)
       .add("secret", secret());
     const operator = fixture.operator();
+    const failing = () => operator.health().controllers[0]?.failing;
+    const note = (step: string, ctx: Context<Gadget>) => {
+      const { error } = workflow.resultOf(ctx).node("remote");
+      seen.push(`${step}: ${error ?? "done"}`);
+    };
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
-        errors.push(String(workflow.resultOf(ctx).node("broken").error));
+        note("reconcile", ctx);
+        return patchStatus({ value: String(route) });
       },
-      cleanup(_gadget, ctx) {
-        errors.push(`done: ${ctx.workflow?.done}`);
-      },
+      cleanup: (_gadget, ctx) => note("cleanup", ctx),
     }, { workflow });
     await fixture.start(operator);
     await fixture.create("a");
     await fixture.until(() => exists(fixture, Secret));
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "closed"
+    );
+    // No event tells of the route.
+    await fixture.until(() => seen.length >= 2);
+    route = "open";
+    await fixture.until(() =>
+      seen.includes("reconcile: done") && failing() === 0
+    );
+    route = "closed";
     await fixture.remove("a");
-    await fixture.until(() => errors.includes("done: false"));
-    assert.equal(errors[0], "Error: no route");
+    await fixture.until(() => failing() === 1);
     assert.notEqual(
       await fixture.gadget("a"),
       undefined,
       "held by the failure",
     );
+    route = "open";
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
+    assert.equal(seen[0], "reconcile: Error: no route");
+    assert.equal(seen.at(-1), "cleanup: done");
   },
 );
 

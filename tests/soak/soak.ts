@@ -35,6 +35,7 @@ import { Random } from "./random.ts";
 import { SoakedOperator } from "./soaked_operator.ts";
 import { type Trend, trend } from "./trend.ts";
 import { commandLine } from "../support/command_line.ts";
+import { Witness } from "./witness.ts";
 
 const MEBIBYTE = 2 ** 20;
 /** Share of the duration before the first sample. */
@@ -175,7 +176,7 @@ async function done(): Promise<void> {
   let left: string | undefined;
   try {
     await until("all is done", async () => {
-      left = await soaked.undone(truth);
+      left = await soaked.undone(truth) ?? await witness.unknown(truth);
       return left === undefined;
     }, { within: LONGEST_STALL_MS + 120_000, every: 500 });
   } catch (error) {
@@ -201,7 +202,9 @@ const client = await Client.load({
 });
 const truth = await Client.load({ kubeconfig });
 const soaked = new SoakedOperator({ client, metrics, clock, random });
-await soaked.operator.start();
+const witnessClient = await Client.load({ kubeconfig, clock });
+const witness = new Witness(witnessClient);
+await Promise.all([soaked.operator.start(), witness.start()]);
 
 process.stderr.write(
   `Soaking ${objects} objects for ${values.minutes} minutes with ${changesPerSecond} changes a second over HTTP/${http}, seed ${seed}…\n`,
@@ -214,16 +217,23 @@ loopDelay.reset();
 for (let count = 0; count < SAMPLES; count++) {
   await sleep(duration * (1 - WARM_UP) / SAMPLES, { clock });
   samples.push(await sample());
+  const memory = Math.round(process.memoryUsage.rss() / MEBIBYTE);
+  process.stderr.write(
+    `${count + 1}/${SAMPLES}: RSS ${memory} MiB, ${witness.summary}\n`,
+  );
 }
 
 child.stdin.write("rest\n");
 const [changes] = await says(/\d+ changes .*/);
 await done();
 await soaked.check(truth);
-process.stdout.write(`${changes}; ${soaked.summary}\n`);
+witness.check();
+process.stdout.write(
+  `${changes}; ${soaked.summary}\nWitness: ${witness.summary}\n`,
+);
 process.stdout.write("No change was lost, and the metrics are right.\n");
-await soaked.operator.stop();
-await Promise.all([client.close(), truth.close()]);
+await Promise.all([soaked.operator.stop(), witness.stop()]);
+await Promise.all([client, truth, witnessClient].map((each) => each.close()));
 const ended = once(child, "exit");
 child.stdin.end("end\n");
 await ended;

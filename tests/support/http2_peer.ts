@@ -124,13 +124,6 @@ const ANSWERS: Readonly<
     request.stream.additionalHeaders({ ":status": 103, link: "x" });
     response.end("after hints");
   },
-  "/header-flood"(request) {
-    const headers: Record<string, string> = { ":status": "200" };
-    for (let i = 0; i < 2_000; i++) headers[`x-${i}`] = "y".repeat(500);
-    request.stream.on("error", () => {});
-    request.stream.respond(headers);
-    request.stream.end("flood");
-  },
 };
 
 /** Sessions that take commands. */
@@ -205,7 +198,6 @@ async function main(maxStreams: number | undefined): Promise<void> {
     settings: {
       ...(maxStreams !== undefined && { maxConcurrentStreams: maxStreams }),
     },
-    maxSendHeaderBlockLength: 4 << 20,
   }, (request, response) => {
     counters.requests++;
     request.stream?.on("error", () => {});

@@ -14,6 +14,8 @@ import {
 export interface KubectlTestOptions {
   /** Whether the embedded server simulates that Deployments become ready. */
   readonly simulate?: boolean | undefined;
+  /** What older servers lack: a path of discovery, and a resource there. */
+  readonly needs?: readonly [path: string, resource: string] | undefined;
 }
 
 /** Clusters of all tests, without and with simulation, and what kubectl knows. */
@@ -53,7 +55,7 @@ export function kubectlTest(
   body: (kubectl: Kubectl, cluster: ScenarioCluster) => Promise<void>,
   options: KubectlTestOptions = {},
 ): void {
-  const { simulate = false } = options;
+  const { simulate = false, needs } = options;
   stopAtEnd();
   test(title, { skip: NO_KUBECTL }, async (context) => {
     const cluster = await clusterOf(simulate);
@@ -63,6 +65,16 @@ export function kubectlTest(
     const kubectl = new Kubectl(cluster.kubeconfig, namespace, {
       cache: await cache,
     });
+    if (needs !== undefined) {
+      const [path, resource] = needs;
+      const list = await kubectl.run(`get --raw ${path}`);
+      const { resources } = JSON.parse(list) as {
+        resources: readonly { readonly name: string }[];
+      };
+      if (!resources.some(({ name }) => name === resource)) {
+        return context.skip(`the server has no ${resource} in ${path}`);
+      }
+    }
     await kubectl.run(`create namespace ${namespace}`);
     try {
       await body(kubectl, cluster);

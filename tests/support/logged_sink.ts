@@ -5,6 +5,7 @@ export function loggedSink(log: string[]): ReflectorSink {
   return {
     init: () => void log.push("init"),
     initApply: ({ name }) => void log.push(`initApply ${name}`),
+    initRestored: (slot) => void log.push(`initRestored ${slot}`),
     initDone: (version) =>
       Promise.resolve(void log.push(`initDone ${version}`)),
     restored: (version) => void log.push(`restored ${version}`),

@@ -1,7 +1,29 @@
+import { after } from "node:test";
 import { ApiError } from "../../core/api/api_error.ts";
-import type { Client } from "../../core/client/client.ts";
+import { Client } from "../../core/client/client.ts";
 import type { HttpRequest } from "../../core/client/transport/transport.ts";
+import { loadConfig } from "../../core/config/load_config.ts";
+import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
 import { until } from "./until.ts";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
+
+/**
+ * Removes definitions from the real cluster of the run after the tests of a file,
+ * so that no other file meets them.
+ */
+export function removesDefinitions(
+  ...kinds: readonly { readonly group: string; readonly plural: string }[]
+): void {
+  if (!ON_REAL_CLUSTER) return;
+  after(async () => {
+    const client = new Client(await loadConfig());
+    const paths = kinds.map(({ group, plural }) =>
+      `${DEFINITIONS}${plural}.${group}`
+    );
+    await removeObjects(client, paths).finally(() => client.close());
+  });
+}
 
 /**
  * Removes objects that a test created with their finalizers, the last one first,
@@ -16,6 +38,8 @@ export async function removeObjects(
   const left = [...new Set(paths)].toReversed();
   for (const path of left) {
     await ask(client, { method: "DELETE", path });
+    // The finalizer of a definition removes its objects.
+    if (path.startsWith(DEFINITIONS)) continue;
     await ask(client, {
       method: "PATCH",
       path,

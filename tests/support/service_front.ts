@@ -17,6 +17,8 @@ export interface ServedReplica {
 export class ServiceFront {
   readonly #replicas: () => readonly ServedReplica[];
   readonly #sockets: Set<Socket> = new Set();
+  /** Times at which a connection was led to a replica that does not listen. */
+  readonly unanswered: number[] = [];
   readonly #server: Server;
   #next = 0;
   #port = 0;
@@ -55,6 +57,9 @@ export class ServiceFront {
       return;
     }
     const behind = connect(port, "127.0.0.1");
+    behind.on("error", ({ code }: NodeJS.ErrnoException) => {
+      if (code === "ECONNREFUSED") this.unanswered.push(performance.now());
+    });
     for (const [one, other] of [[socket, behind], [behind, socket]] as const) {
       this.#sockets.add(one);
       one.setNoDelay(true);

@@ -7,7 +7,9 @@ import {
   ClusterRoleBinding,
   ConfigMap,
   Namespace,
+  ValidatingWebhookConfiguration,
 } from "../../core/kinds/mod.ts";
+import { Operator } from "../../core/operator/operator.ts";
 import {
   TestCluster,
   type TestClusterOptions,
@@ -83,6 +85,26 @@ test("a cluster of a kubeconfig deletes the rights that it has given", () =>
     assert.equal(await given(), 2);
     await kit.stop();
     assert.equal(await given(), 0);
+  }));
+
+test("a cluster of a kubeconfig deletes the webhooks of its operator", () =>
+  withServer(async ({ client }, start) => {
+    const names = async () =>
+      (await client.list(ValidatingWebhookConfiguration)).items.map((
+        { metadata },
+      ) => metadata.name);
+    const kit = await start({
+      operator(options) {
+        const operator = new Operator(options);
+        operator.admit(ConfigMap, { validate: () => undefined }, {
+          failurePolicy: "Fail",
+        });
+        return operator;
+      },
+    });
+    assert.equal((await names()).length, 1);
+    await kit.stop();
+    assert.deepEqual(await names(), []);
   }));
 
 test("a virtual clock stands still while a cluster of a kubeconfig answers", () =>

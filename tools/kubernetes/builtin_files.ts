@@ -4,6 +4,7 @@ import {
   type KubernetesData,
   type TraitsData,
 } from "./kubernetes_data.ts";
+import { addedFields, addedResources, type NewerData } from "./newer_data.ts";
 
 /** Definitions that stand for any value, which OpenAPI calls an object. */
 const ANY_VALUE: readonly string[] = [
@@ -65,6 +66,27 @@ export const METADATA_TEXT: string = ${textLiteral(rules("metadata"))};
 
 /** Validation of the query options of requests. */
 export const OPTIONS_TEXT: string = ${textLiteral(rules("options"))};
+`;
+}
+
+/** Writes what the newest release has beyond the one before it, and lacks. */
+export function newerFile(data: KubernetesData, newer: NewerData): string {
+  return `${GENERATED_HEADER}
+
+/** Resources and fields that the newest release adds, and fields that it lacks. */
+export const NEWER: {
+  readonly resources: readonly string[];
+  readonly fields: Readonly<Record<string, readonly string[]>>;
+  readonly withdrawn: Readonly<Record<string, readonly string[]>>;
+} = JSON.parse(
+  ${
+    jsonLiteral({
+      resources: addedResources(newer),
+      fields: addedFields(data, newer),
+      withdrawn: newer.withdrawn,
+    })
+  },
+);
 `;
 }
 

@@ -7,9 +7,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { builtinFiles, rulesFile } from "./builtin_files.ts";
+import { builtinFiles, newerFile, rulesFile } from "./builtin_files.ts";
 import { kindFiles } from "./kind_files.ts";
-import { readKubernetesData } from "./kubernetes_data.ts";
+import { readKubernetesData, readNewerData } from "./kubernetes_data.ts";
+import { withNewer } from "./newer_data.ts";
 import { valueFormsFile } from "./value_forms_file.ts";
 
 /** All files that are generated, by their path from the root of the project. */
@@ -20,7 +21,12 @@ export function generatedFiles(): Map<string, string> {
     files.set(`core/kinds/${name}`, text);
   }
   files.set("core/kinds/value_forms.ts", valueFormsFile(data));
-  for (const [name, text] of builtinFiles(data)) {
+  const newer = readNewerData();
+  files.set(
+    "dev/apiserver/builtin/data/newer_release.ts",
+    newerFile(data, newer),
+  );
+  for (const [name, text] of builtinFiles(withNewer(data, newer))) {
     files.set(`dev/apiserver/builtin/data/${name}`, text);
   }
   files.set("dev/apiserver/validation/rules/rule_data.ts", rulesFile(data));

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import type { NewerData } from "./newer_data.ts";
 
 /** What `data/go_types.json` tells of the fields of one definition. */
 export interface GoFields {
@@ -120,15 +121,26 @@ function readRules(name: string): string {
   return readFileSync(file, "utf8").replace(/^\s*(?:#.*)?\n/gm, "");
 }
 
-/** Reads what is in `data/`. */
+function read(name: string): unknown {
+  const file = new URL(`data/${name}.json`, import.meta.url);
+  return JSON.parse(readFileSync(file, "utf8"));
+}
+
+/** Definitions that are in no OpenAPI document of a group. */
+export function readMetaTypes(): KubernetesData["definitions"] {
+  return read("meta_types") as KubernetesData["definitions"];
+}
+
+/** Reads what a newer release adds. */
+export function readNewerData(): NewerData {
+  return read("newer") as NewerData;
+}
+
+/** Reads what is in `data/` of the recorded release. */
 export function readKubernetesData(): KubernetesData {
-  const read = (name: string): unknown =>
-    JSON.parse(
-      readFileSync(new URL(`data/${name}.json`, import.meta.url), "utf8"),
-    );
   return {
     definitions: {
-      ...read("meta_types") as KubernetesData["definitions"],
+      ...readMetaTypes(),
       ...read("openapi") as KubernetesData["definitions"],
     },
     goFields: {

@@ -1,15 +1,11 @@
 /**
- * Writes `data/protobuf.json` from the protobuf descriptions that the Go
- * modules of Kubernetes carry:
- * `node tools/kubernetes/protobuf_data.ts API APIMACHINERY APIEXTENSIONS AGGREGATOR`,
- * each the folder of a module: `k8s.io/api@v0.36.3`, `k8s.io/apimachinery@…`,
- * `k8s.io/apiextensions-apiserver@…` and `k8s.io/kube-aggregator@…`.
+ * Numbers of fields in protobuf, from the descriptions that the Go modules of
+ * Kubernetes carry.
  *
  * @module
  */
-import { globSync, readFileSync, writeFileSync } from "node:fs";
-import process from "node:process";
-import { type FieldNumbers, readKubernetesData } from "./kubernetes_data.ts";
+import { globSync, readFileSync } from "node:fs";
+import type { FieldNumbers, KubernetesData } from "./kubernetes_data.ts";
 
 interface Field {
   readonly type: string;
@@ -68,24 +64,31 @@ function plain(name: string): string {
   return name.replaceAll(/[-$]/g, "").toLowerCase();
 }
 
-const [api = "", apimachinery = "", apiextensions = "", aggregator = ""] =
-  process.argv.slice(2);
-const messages = readMessages([
-  ...globSync(`${api}/*/v1/generated.proto`),
-  `${api}/autoscaling/v2/generated.proto`,
-  `${api}/apidiscovery/v2/generated.proto`,
-  `${apimachinery}/pkg/apis/meta/v1/generated.proto`,
-  `${apiextensions}/pkg/apis/apiextensions/v1/generated.proto`,
-  `${aggregator}/pkg/apis/apiregistration/v1/generated.proto`,
-]);
-const lines: string[] = [];
-for (const [name, schema] of Object.entries(readKubernetesData().definitions)) {
-  const properties = Object.keys(schema.properties ?? {});
-  if (properties.length === 0 || !messages.has(name)) continue;
-  const numbers = fieldNumbers(name, messages, properties);
-  lines.push(`${JSON.stringify(name)}: ${JSON.stringify(numbers)}`);
+/**
+ * The numbers of the fields of definitions.
+ *
+ * @param modules The folders of `k8s.io/api`, `k8s.io/apimachinery`,
+ * `k8s.io/apiextensions-apiserver` and `k8s.io/kube-aggregator`.
+ */
+export function readFieldNumbers(
+  modules: readonly string[],
+  definitions: KubernetesData["definitions"],
+): Record<string, FieldNumbers> {
+  const [api = "", apimachinery = "", apiextensions = "", aggregator = ""] =
+    modules;
+  const messages = readMessages([
+    ...globSync(`${api}/*/v1/generated.proto`),
+    `${api}/autoscaling/v2/generated.proto`,
+    `${api}/apidiscovery/v2/generated.proto`,
+    `${apimachinery}/pkg/apis/meta/v1/generated.proto`,
+    `${apiextensions}/pkg/apis/apiextensions/v1/generated.proto`,
+    `${aggregator}/pkg/apis/apiregistration/v1/generated.proto`,
+  ]);
+  const numbers: Record<string, FieldNumbers> = {};
+  for (const name of Object.keys(definitions).sort()) {
+    const properties = Object.keys(definitions[name]?.properties ?? {});
+    if (properties.length === 0 || !messages.has(name)) continue;
+    numbers[name] = fieldNumbers(name, messages, properties);
+  }
+  return numbers;
 }
-writeFileSync(
-  new URL("data/protobuf.json", import.meta.url),
-  `{\n${lines.toSorted().join(",\n")}\n}\n`,
-);

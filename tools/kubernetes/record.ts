@@ -2,7 +2,8 @@
  * Records what the embedded server reproduces from a real control plane:
  * `node tools/kubernetes/record.ts [--kubernetes 1.36]` starts that of
  * `tests/cluster`, writes the files of `data/`, and then what is generated from
- * them. Descriptions are not kept.
+ * them. Descriptions are not kept. With `--newer` (`--kubernetes 1.37 --newer`),
+ * it writes only what the release adds to these files, into `newer.json`.
  *
  * @module
  */
@@ -20,11 +21,15 @@ import { runCommand } from "../../tests/support/child_process.ts";
 import { WireClient } from "../../tests/transcripts/http_client.ts";
 import { realTarget } from "../../tests/transcripts/real_target.ts";
 import { readGoFields } from "./go_presence.ts";
-import type {
-  DataColumn,
-  DiscoveredGroup,
-  KubernetesData,
+import {
+  type DataColumn,
+  type DiscoveredGroup,
+  type KubernetesData,
+  readKubernetesData,
+  readMetaTypes,
 } from "./kubernetes_data.ts";
+import { newerData, type RecordedData } from "./newer_data.ts";
+import { readFieldNumbers } from "./protobuf_data.ts";
 import { commandLine } from "../../tests/support/command_line.ts";
 
 type Definitions = KubernetesData["definitions"];
@@ -129,6 +134,7 @@ function packageOf(prefix: string): readonly [module: string, folder: string] {
 async function main(): Promise<number> {
   const { values } = commandLine("record", {
     kubernetes: { type: "string", default: DEFAULT_KUBERNETES },
+    newer: { type: "boolean", default: false },
   });
   const plane = await startControlPlane(values);
   if (plane === undefined) {
@@ -152,15 +158,23 @@ async function main(): Promise<number> {
       return body as T;
     };
     const groups = await readDiscovery(get);
-    write("discovery", groups);
     const definitions = await readDefinitions(get, versionPaths(groups));
-    write("openapi", definitions);
-    write("table_columns", await readColumns(get, groups));
+    const columns = await readColumns(get, groups);
     client.close();
-    await writeFromModules(values.kubernetes, definitions);
+    const found = {
+      groups,
+      definitions,
+      columns,
+      ...await readModules(values.kubernetes, definitions),
+    };
+    if (values.newer) write("newer", newerData(readKubernetesData(), found));
+    else writeAll(found);
   } finally {
     await plane.stop();
   }
+  const generate = ["node", join(FOLDER, "generate.ts")];
+  const { code, stderr } = await runCommand(generate);
+  if (code !== 0) throw new Error(`Cannot generate: ${stderr}`);
   await runCommand(["deno", "fmt", "-q", DATA]);
   return 0;
 }
@@ -168,11 +182,19 @@ async function main(): Promise<number> {
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const DATA = join(FOLDER, "data");
 
-/** Writes what is only in the Go modules of the release. */
-async function writeFromModules(
+function writeAll(found: RecordedData): void {
+  write("discovery", found.groups);
+  write("openapi", found.definitions);
+  write("table_columns", found.columns);
+  write("go_types", found.goFields);
+  write("protobuf", found.fieldNumbers);
+}
+
+/** Reads what is only in the Go modules of the release. */
+async function readModules(
   kubernetes: string,
   definitions: Definitions,
-): Promise<void> {
+): Promise<Pick<RecordedData, "goFields" | "fieldNumbers">> {
   const version = releaseOf(kubernetes).version.replace("v1", "v0");
   const modules = new Map<string, string>();
   const folders: Record<string, string> = {};
@@ -186,7 +208,6 @@ async function writeFromModules(
     }
     folders[prefix] = join(root, folder);
   }
-  write("go_types", sorted(readGoFields(folders, definitions)));
   const roots = [
     "api",
     "apimachinery",
@@ -194,17 +215,13 @@ async function writeFromModules(
     "kube-aggregator",
   ]
     .map((name) => modules.get(`k8s.io/${name}`) ?? "");
-  for (
-    const command of [
-      ["protobuf_data.ts", ...roots],
-      ["generate.ts"],
-    ]
-  ) {
-    const [script = "", ...args] = command;
-    const file = join(FOLDER, script);
-    const { code, stderr } = await runCommand(["node", file, ...args]);
-    if (code !== 0) throw new Error(`Cannot run ${script}: ${stderr}`);
-  }
+  return {
+    goFields: sorted(readGoFields(folders, definitions)),
+    fieldNumbers: readFieldNumbers(roots, {
+      ...readMetaTypes(),
+      ...definitions,
+    }),
+  };
 }
 
 function write(name: string, value: unknown): void {

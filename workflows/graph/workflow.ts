@@ -55,8 +55,10 @@ export interface WorkflowOptions<P extends KubernetesObject> {
    */
   readonly concurrency?: number | undefined;
   /**
-   * Error handling: `"throw"` fails the run with all errors, `"collect"` only
-   * adds them to the result, which `reconcile` finds in `ctx.workflow`.
+   * When errors of nodes fail the run: with `"throw"` before `reconcile` or
+   * `cleanup` is called. With `"collect"` it is called, finds them in the result
+   * of the workflow, and may write them into the status; then the run fails and
+   * is retried, unless its result has a delay (`rescheduleAfter`).
    *
    * @default {"throw"}
    */

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import type { ObjectKey } from "../../api/object_key.ts";
+import { keyText, type ObjectKey } from "../../api/object_key.ts";
 import { type ByteRange, equalRanges } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import {
@@ -9,6 +9,9 @@ import {
 } from "../../json/object_header.ts";
 import { MAX_SLOTS } from "../store/key_table.ts";
 import type { ObjectStore } from "../store/object_store.ts";
+
+/** Maximum size of the memory of a header that the next one reuses. */
+const MAX_KEPT_BYTES = 64 * 1024;
 
 /** Type of a change of the cache. */
 export type CacheEventType = "added" | "updated" | "deleted";
@@ -98,14 +101,17 @@ export type InformerHandler<T extends KubernetesObject = KubernetesObject> = (
 
 export type EventReader<T extends KubernetesObject> = Pick<
   ObjectStore<T>,
-  "find" | "decode" | "number"
+  "decode" | "find" | "headerAt" | "keyAt" | "number"
 >;
 
 /** Data of an event: one change of the cache. */
 export interface EventFacts {
   readonly type: "added" | "updated" | "deleted";
-  /** Header of the new state, or of the last state of a deleted object. */
-  readonly header: ObjectHeader;
+  /**
+   * Header of the new state, or of the last state of a deleted object; undefined for
+   * the object in the slot, whose header is read on demand.
+   */
+  readonly header: ObjectHeader | undefined;
   /** Previous state, as a header or as unscanned bytes. */
   readonly previous?: ObjectHeader | ByteRange | undefined;
   readonly initial?: boolean | undefined;
@@ -143,6 +149,9 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   #hasSameMetadata: boolean | undefined;
   #object: T | undefined;
   #previousObject: T | undefined;
+  /** Copy of the header in the slot, once it was read; and its memory. */
+  #header: ObjectHeader | undefined;
+  #headerMemory: ObjectHeader | undefined;
 
   constructor(reader: EventReader<T>, facts: EventFacts) {
     this.#reader = reader;
@@ -156,6 +165,9 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     this.#hasSameMetadata = undefined;
     this.#object = undefined;
     this.#previousObject = undefined;
+    this.#header = undefined;
+    const { length } = this.#headerMemory?.bytes ?? [];
+    if (length > MAX_KEPT_BYTES) this.#headerMemory = undefined;
     return this;
   }
 
@@ -164,11 +176,17 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   }
 
   get key(): string {
-    return this.#facts.header.keyText;
+    const { header = this.#header, slot = -1 } = this.#facts;
+    const key = header === undefined ? this.#reader.keyAt(slot) : undefined;
+    return key === undefined ? this.header.keyText : keyText(key);
   }
 
   get header(): ObjectHeader {
-    return this.#facts.header;
+    const { header, slot = -1 } = this.#facts;
+    if (header !== undefined) return header;
+    // Of the store: its next call would change it.
+    return this.#header ??= this.#headerMemory = this.#reader.headerAt(slot)
+      .copy(this.#headerMemory);
   }
 
   get previousHeader(): ObjectHeader | undefined {
@@ -195,17 +213,18 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   }
 
   get hasSameMetadata(): boolean {
-    const { header, previous, isRegular } = this.#facts;
+    const { previous, isRegular } = this.#facts;
     if (previous === undefined || previous instanceof ObjectHeader) {
       return false;
     }
     this.#hasSameMetadata ??= isRegular === true &&
-      hasSameMetadata(header, previous);
+      hasSameMetadata(this.header, previous);
     return this.#hasSameMetadata;
   }
 
   get object(): T {
-    const { type, header, isDetached } = this.#facts;
+    const { header } = this;
+    const { type, isDetached } = this.#facts;
     if (type === "deleted") this.#object ??= this.#reader.decode(header);
     // A cached object is decoded once for all readers.
     else if (!isDetached) this.#object ??= this.#reader.find(header);
@@ -255,7 +274,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   detach(): CurrentEvent<T> {
     return new CurrentEvent(this.#reader, {
       ...this.#facts,
-      header: this.#facts.header.copy(),
+      header: this.header.copy(),
       previous: this.previousHeader?.copy(),
       isDetached: true,
     });

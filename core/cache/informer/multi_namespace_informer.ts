@@ -304,11 +304,13 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
       }
     }
     this.#settle();
-    await Promise.all(left.map((member) => {
-      for (const name of this.#indexes.keys()) {
-        member.informer.store.removeIndex(this.#deps.indexPrefix + name);
+    const indexes = [...this.#indexes.keys()];
+    await Promise.all(left.map(async ({ informer: { store }, close }) => {
+      // A snapshot has the values of the indexes, too.
+      await close();
+      for (const name of indexes) {
+        store.removeIndex(this.#deps.indexPrefix + name);
       }
-      return member.close();
     }));
   }
 

@@ -134,6 +134,12 @@ export interface OwnWrite<T extends KubernetesObject = KubernetesObject> {
      * @default {false}
      */
     readonly subresource?: boolean | undefined;
+    /**
+     * Whether the handler of the author gets the event of the write, as others do.
+     *
+     * @default {false}
+     */
+    readonly delivered?: boolean | undefined;
   }): void;
   /** Ends a write that failed, or whose result is unknown. */
   fail(): void;

@@ -145,6 +145,11 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
     if (this.#selects(header)) this.#put(header);
   }
 
+  initRestored(slot: number): void {
+    // The header is read only if a handler wants it.
+    this.#changed("added", undefined, { slot, previous: undefined });
+  }
+
   apply(header: ObjectHeader): void {
     if (this.#selects(header)) this.#put(header);
     this.#seen.moveTo(header);
@@ -359,8 +364,8 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   /** Delivers the change that a put or delete has made. */
   #changed(
     type: CacheEventType,
-    header: ObjectHeader,
-    { slot, previous }: StoreChange,
+    header: ObjectHeader | undefined,
+    { slot, previous }: Pick<StoreChange, "previous" | "slot">,
   ): void {
     const facts = this.#facts;
     facts.type = type;

@@ -310,9 +310,9 @@ export class Subscription<T extends KubernetesObject>
   /** Whether the write alone led to the state in its response. */
   #isOurs(response: ObjectHeader, ended: EndedWrite<T>): boolean {
     const { before, result } = ended;
-    const { base, sent, subresource } = result;
+    const { base, sent, subresource, delivered } = result;
     const { resourceVersion } = response;
-    if (resourceVersion === "") return false;
+    if (resourceVersion === "" || delivered) return false;
     if (base !== undefined) return resourceVersion !== base;
     if (before === undefined) return true;
     if (resourceVersion === before.resourceVersion) return false;

@@ -15,6 +15,7 @@ import {
   type FrameComposer,
   type ReadAt,
   readHead,
+  SNAPSHOT_FORMAT,
   SnapshotRefusal,
   type WholeFrames,
 } from "./snapshot_format.ts";
@@ -68,7 +69,7 @@ export async function readSnapshot<R>(
     const readAt = readerOf(file);
     const found = await findFrames(
       readAt,
-      await readHead(readAt, (text) => text === identity),
+      await readHead(readAt, (text) => text === identity, SNAPSHOT_FORMAT),
     );
     if (found.frames.length === 0) {
       throw new SnapshotRefusal("empty", "no group of frames is whole");
@@ -124,7 +125,7 @@ export class SnapshotFile {
     const newPath = `${path}.new`;
     await rm(newPath, { force: true });
     const handle = await open(newPath, "wx", FILE_MODE);
-    const { bytes, digest } = encodeHead(identity);
+    const { bytes, digest } = encodeHead(identity, SNAPSHOT_FORMAT);
     const { ino: inode } = await handle.stat();
     const file = new SnapshotFile(path, {
       ...{ newPath, inode, size: 0, digest, handle },

@@ -1,5 +1,5 @@
 /**
- * Format of the snapshot of a watch: a log of frames.
+ * Format of the snapshot of a watch, and of recordings: a log of frames.
  *
  * ```text
  * file:  head, frame …
@@ -25,8 +25,10 @@ import * as zlib from "node:zlib";
 import type { ByteRange } from "../../json/byte_range.ts";
 import { MAX_LISTED_BYTES } from "../watch/receive.ts";
 
-/** Number of the format; files of another one are refused. */
-export const FORMAT = 1;
+/** Number of the format of logs of frames; files of another one are refused. */
+const LOG_FORMAT = 1;
+/** Number of the format of snapshots. */
+export const SNAPSHOT_FORMAT = 2;
 /** Flag of a frame that ends a group. */
 export const COMMIT = 1;
 /** Size from which on a frame is written. */
@@ -41,17 +43,22 @@ const PREFIX_BYTES = 12;
 /** Bytes of a frame before its records. */
 export const FRAME_HEAD_BYTES: number = PREFIX_BYTES + DIGEST_BYTES;
 /** A frame has one object of any size, or less than the limit before its last. */
-const MAX_FRAME_BYTES = FRAME_BYTES + MAX_LISTED_BYTES + 1024 * 1024;
+const MAX_FRAME_BYTES = FRAME_BYTES + MAX_LISTED_BYTES + 4 * 1024 * 1024;
 /** Smaller frames are not worth compressing. */
 const MIN_COMPRESSED_BYTES = 512;
 
-/** Types of records. */
-export const PUT = 1;
+/** Types of records; the first frame has the basis, the others their facts first. */
 export const DELETE = 2;
 /** Version up to which the group has all changes. */
 export const VERSION = 3;
 /** Keys that were not idle, by controller, as JSON; see {@linkcode Pending}. */
 export const PENDING = 4;
+/** Compressed page of objects; see `page_record.ts`. */
+export const PAGE = 5;
+/** Dictionary of the pages of the file. */
+export const BASIS = 6;
+/** What the pages of the frame have in common, as JSON. */
+export const FACTS = 7;
 
 /**
  * Keys of the objects that waited for a run, by the name of their controller; true
@@ -123,10 +130,11 @@ function digestOf(...parts: readonly Uint8Array[]): Buffer {
 /** Head of a file, and its digest, from which the frames go on. */
 export function encodeHead(
   identity: string,
+  format: number = LOG_FORMAT,
 ): { readonly bytes: Buffer; readonly digest: Buffer } {
   const text = Buffer.from(identity);
   const numbers = Buffer.alloc(8);
-  numbers.writeUInt32LE(FORMAT, 0);
+  numbers.writeUInt32LE(format, 0);
   numbers.writeUInt32LE(text.length, 4);
   const digest = digestOf(MAGIC, numbers, text);
   return { bytes: Buffer.concat([MAGIC, numbers, text, digest]), digest };
@@ -145,16 +153,17 @@ export type ReadAt = (position: number, length: number) => Promise<Buffer>;
 export async function readHead(
   readAt: ReadAt,
   accepts: (identity: string) => boolean,
+  wanted: number = LOG_FORMAT,
 ): Promise<{ readonly position: number; readonly digest: Buffer }> {
   const head = await readAt(0, HEAD_BYTES);
   if (
     head.length < HEAD_BYTES || !head.subarray(0, MAGIC.length).equals(MAGIC)
   ) throw new SnapshotRefusal("damaged", "its head is not that of a snapshot");
   const format = head.readUInt32LE(MAGIC.length);
-  if (format !== FORMAT) {
+  if (format !== wanted) {
     throw new SnapshotRefusal(
       "format",
-      `its format must be ${FORMAT}: received ${format}`,
+      `its format must be ${wanted}: received ${format}`,
     );
   }
   const length = head.readUInt32LE(MAGIC.length + 4);

@@ -1,17 +1,24 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, parseKey } from "../../api/object_key.ts";
 import type { Clock } from "../../clock.ts";
-import { parseRange, rangeText } from "../../json/byte_range.ts";
-import { EventScanner } from "../../json/event_scanner.ts";
-import type { ObjectHeader } from "../../json/object_header.ts";
+import { NO_BYTES, parseRange, rangeText } from "../../json/byte_range.ts";
 import type { Logger } from "../../logger.ts";
 import type { ObjectStore, StoreFollower } from "../store/object_store.ts";
+import type { PageDictionary } from "../store/page_codec.ts";
 import {
   keepBudget,
   pauseIfDue,
   type ReceiveDeps,
   TimeSlice,
 } from "../watch/receive.ts";
+import { FrameDraft } from "./frame_draft.ts";
+import {
+  encodeBasis,
+  type FrameFacts,
+  readBasis,
+  readFacts,
+  readPage,
+} from "./page_record.ts";
 import { SlotSet } from "./slot_set.ts";
 import {
   type FoundSnapshot,
@@ -20,14 +27,16 @@ import {
   SnapshotFile,
 } from "./snapshot_file.ts";
 import {
+  BASIS,
   COMMIT,
   DELETE,
+  FACTS,
   FrameComposer,
   type FramePlace,
   type FrameRecord,
+  PAGE,
   PENDING,
   type Pending,
-  PUT,
   type ReadAt,
   readRecords,
   recordsOf,
@@ -48,6 +57,8 @@ const MAX_PASSES = 10;
 const MAX_PENDING = 10_000;
 /** Number of deleted keys that wait to be written. */
 const MAX_REMOVED = 10_000;
+/** Number of objects from which on their pages have a dictionary. */
+const MIN_DICTIONARY_OBJECTS = 64;
 
 export interface WatchSnapshotDeps {
   readonly path: string;
@@ -73,8 +84,8 @@ export interface WatchSnapshotDeps {
 export interface RestoreTarget {
   /** Called before the first object; not called if there is no snapshot to use. */
   begin(): void;
-  /** Called with each object. */
-  take(header: ObjectHeader): void;
+  /** Called after each object was added to the store, with its slot. */
+  take(slot: number): void;
 }
 
 /** State of the last whole group, from the newest frame to the oldest. */
@@ -104,8 +115,6 @@ export class WatchSnapshot implements StoreFollower {
   /** Slots whose objects are as they were restored. */
   readonly #asRestored: SlotSet = new SlotSet();
   readonly #providers: Map<string, () => Iterable<string>> = new Map();
-  /** Object that is put into the store by the restore. */
-  #taking: ObjectHeader | undefined;
   #restored: Restored | undefined;
   #pendingKeys: Map<string, ReadonlySet<string> | true> = new Map();
   /** Number of changes since the restore. */
@@ -113,6 +122,8 @@ export class WatchSnapshot implements StoreFollower {
   #file: SnapshotFile | undefined;
   /** File that was restored, until the first write takes it over. */
   #found: FoundSnapshot | undefined;
+  /** Dictionary of the pages of the file. */
+  #dictionary: PageDictionary;
   #liveBytes = 0;
   #rewriteFrom = -Infinity;
   /** Version and pending keys of the last group. */
@@ -181,12 +192,6 @@ export class WatchSnapshot implements StoreFollower {
   }
 
   written(slot: number): void {
-    const { slots } = this.#deps.store;
-    const header = this.#taking;
-    if (header !== undefined && slots.compareVersion(slot, header) === 0) {
-      this.#asRestored.add(slot);
-      return;
-    }
     this.#news++;
     this.#asRestored.delete(slot);
     this.#changed.add(slot);
@@ -204,7 +209,8 @@ export class WatchSnapshot implements StoreFollower {
   }
 
   /**
-   * Restores the snapshot: gives each object of its last whole group once.
+   * Restores the snapshot: adds each object of its last whole group to the store,
+   * with its compressed page, which is not read.
    *
    * @returns Version from which the watch resumes; undefined if there is no
    * snapshot that can be used, which is logged and counted. What was given before
@@ -259,7 +265,7 @@ export class WatchSnapshot implements StoreFollower {
     return version;
   }
 
-  /** Gives the objects, from the newest frame to the oldest. */
+  /** Adds the objects, from the newest frame to the oldest. */
   async #restore(
     readAt: ReadAt,
     { frames, end, target, receiving }: {
@@ -270,7 +276,6 @@ export class WatchSnapshot implements StoreFollower {
     },
   ): Promise<Restored> {
     const { store } = this.#deps;
-    const scanner = new EventScanner();
     const deleted = new Set<string>();
     let version: string | undefined;
     let pending: Pending | undefined;
@@ -283,30 +288,46 @@ export class WatchSnapshot implements StoreFollower {
       raw?.catch(() => {}); // it is awaited after the frame before it
       return raw;
     };
-    const take = (record: FrameRecord) => {
-      const header = scanner.scanObject(record);
-      bytes += record.end - record.start;
-      if (
-        store.has(header) ||
-        (deleted.size > 0 && deleted.has(header.keyText))
-      ) return;
-      live += record.end - record.start;
-      objects++;
-      this.#taking = header;
-      try {
-        target.take(header);
-      } finally {
-        this.#taking = undefined;
+    const take = (record: FrameRecord, facts: FrameFacts) => {
+      const { definitions, isRegular } = facts;
+      const { page, written, entries } = readPage(record, definitions.length);
+      if (!page.isPlain && this.#dictionary === undefined) {
+        throw new SnapshotRefusal("damaged", "a page has no dictionary");
       }
+      if (!isRegular) store.markIrregular();
+      const before = objects;
+      store.adopt(
+        { page, definitions, entries },
+        ({ header }) => deleted.size === 0 || !deleted.has(header.keyText),
+        (slot) => {
+          objects++;
+          this.#asRestored.add(slot);
+          target.take(slot);
+        },
+      );
+      const length = record.end - record.start;
+      bytes += length;
+      live += length * (objects - before) / Math.max(written, 1);
     };
+    const [basis] = recordsOf(await load(0) ?? NO_BYTES);
+    if (basis?.type !== BASIS) {
+      throw new SnapshotRefusal("damaged", "it has no dictionary");
+    }
+    const dictionary = this.#dictionary = readBasis(basis);
+    if (dictionary !== undefined) store.pages.adoptDictionary(dictionary);
     target.begin();
     let next = load(frames.length - 1);
-    for (let index = frames.length - 1; index >= 0; index--) {
+    for (let index = frames.length - 1; index > 0; index--) {
       const records = recordsOf(await next as Uint8Array);
       next = load(index - 1);
-      for (let at = records.length - 1; at >= 0; at--) {
+      const [first] = records;
+      if (first?.type !== FACTS) {
+        throw new SnapshotRefusal("damaged", "a frame has no facts");
+      }
+      const facts = readFacts(first);
+      for (let at = records.length - 1; at > 0; at--) {
         const record = records[at] as FrameRecord;
-        if (record.type === PUT) take(record);
+        if (record.type === PAGE) take(record, facts);
         else if (record.type === DELETE) {
           const key = rangeText(record);
           if (!store.has(parseKey(key))) deleted.add(key);
@@ -383,10 +404,16 @@ export class WatchSnapshot implements StoreFollower {
       file.size > 2 * this.#liveBytes + SPARE_BYTES;
     if (file !== undefined && !isLarge) return file;
     if (now < this.#rewriteFrom) return file;
+    if (store.size >= MIN_DICTIONARY_OBJECTS) store.pages.ensureDictionary();
     await file?.discard();
     this.#file = undefined;
     const created = await SnapshotFile.create(path, identity);
     this.#file = created;
+    this.#dictionary = store.pages.dictionary;
+    const basis = new FrameComposer();
+    const bytes = encodeBasis(this.#dictionary);
+    basis.add(BASIS, { bytes, start: 0, end: bytes.length });
+    await created.write(basis, 0);
     this.#removed.clear();
     const slice = new TimeSlice(clock);
     for (
@@ -403,50 +430,51 @@ export class WatchSnapshot implements StoreFollower {
   async #append(file: SnapshotFile, began: number): Promise<void> {
     const { store, version, clock } = this.#deps;
     const slice = new TimeSlice(clock);
-    let composer = new FrameComposer();
-    const full: FrameComposer[] = [];
-    const next = async () => {
-      await file.write(composer, 0);
-      slice.begin();
-    };
+    const begin = () => new FrameDraft(store, this.#dictionary);
+    let draft = begin();
+    const full: FrameDraft[] = [];
+    const write = async (one: FrameDraft) =>
+      await file.write(await one.compose(), 0);
     let passes = 0;
     while (this.#changed.size > 0 || this.#removed.size > 0) {
       const isLast = ++passes > MAX_PASSES;
+      const next = async () => {
+        const done = draft;
+        draft = begin();
+        await write(done);
+        slice.begin();
+      };
       for (const key of this.#removed) {
         this.#removed.delete(key);
-        composer.addText(DELETE, key);
-        if (composer.isFull && !isLast) await next();
+        draft.addText(DELETE, key);
+        if (draft.isFull && !isLast) await next();
       }
       for (
         let slot = this.#changed.next(0);
         slot >= 0;
         slot = this.#changed.next(slot + 1)
       ) {
-        this.#changed.delete(slot);
-        const body = store.bodyAt(slot);
-        if (body === undefined) continue;
-        composer.add(PUT, body);
-        const isDue = slice.step(body.end - body.start);
+        const isDue = slice.step(draft.add(slot, this.#changed));
         if (isLast) {
-          if (!composer.isFull) continue;
-          full.push(composer);
-          composer = new FrameComposer();
-        } else if (composer.isFull) await next();
+          if (!draft.isFull) continue;
+          full.push(draft);
+          draft = begin();
+        } else if (draft.isFull) await next();
         else if (isDue) await slice.pause();
       }
     }
     // In the turn in which nothing was left: this is the state of the version.
     const reached = version();
     const text = reached === "" ? "" : this.#commitText(reached);
-    for (const one of full) await file.write(one, 0);
+    for (const one of full) await write(one);
     if (text === "") {
       // A whole state is being read: the group ends with a later flush.
-      if (composer.length > 0) await file.write(composer, 0);
+      if (!draft.isEmpty) await write(draft);
       return;
     }
-    composer.addText(VERSION, reached);
-    composer.addText(PENDING, text.slice(reached.length));
-    await file.write(composer, COMMIT);
+    draft.addText(VERSION, reached);
+    draft.addText(PENDING, text.slice(reached.length));
+    await file.write(await draft.compose(), COMMIT);
     if (file.isNew) {
       await file.settle();
       const now = clock.now();

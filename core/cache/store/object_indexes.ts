@@ -46,8 +46,12 @@ interface Index<T extends KubernetesObject> {
   /** Name under which the index was first added, for errors. */
   readonly name: string;
   readonly definition: IndexDefinition<T>;
+  /** Definition as JSON; undefined for a function, whose values are not saved. */
+  readonly text: string | undefined;
   readonly postings: Postings;
 }
+
+const NONE: readonly never[] = Object.freeze([]);
 
 export type OnIndexError = (index: string, error: unknown) => void;
 
@@ -87,7 +91,10 @@ export class ObjectIndexes<T extends KubernetesObject> {
       this.#named.set(name, index);
       return false;
     }
-    const index = { name, definition, postings: new Postings() };
+    const text = "byFunction" in definition
+      ? undefined
+      : JSON.stringify(definition);
+    const index = { name, definition, text, postings: new Postings() };
     this.#indexes.add(index);
     this.#named.set(name, index);
     return true;
@@ -130,6 +137,54 @@ export class ObjectIndexes<T extends KubernetesObject> {
 
   remove(slot: number): void {
     for (const { postings } of this.#indexes) postings.remove(slot);
+  }
+
+  /** Definitions of the indexes that read stored bytes, as JSON. */
+  get saved(): string[] {
+    const texts: string[] = [];
+    for (const { text } of this.#indexes) {
+      if (text !== undefined) texts.push(text);
+    }
+    return texts;
+  }
+
+  /**
+   * Values of a slot in the indexes with these definitions, as JSON; undefined for one
+   * that was removed.
+   */
+  savedValues(
+    slot: number,
+    definitions: readonly string[],
+  ): (readonly string[] | undefined)[] {
+    return definitions.map((wanted) => {
+      for (const { text, postings } of this.#indexes) {
+        if (text === wanted) return postings.values(slot);
+      }
+      return undefined;
+    });
+  }
+
+  /**
+   * Sets the values of a slot as they were saved.
+   *
+   * @param definitions Definitions of the indexes that had them, as JSON.
+   * @param values Values in those; undefined where they were not saved.
+   * @returns Names of the indexes whose values were not saved.
+   */
+  adopt(
+    slot: number,
+    definitions: readonly string[],
+    values: readonly (readonly string[] | undefined)[],
+  ): readonly string[] {
+    let missing: string[] | undefined;
+    for (const { name, text, postings } of this.#indexes) {
+      const known = text === undefined
+        ? undefined
+        : values[definitions.indexOf(text)];
+      if (known === undefined) (missing ??= []).push(name);
+      else postings.set(slot, known);
+    }
+    return missing ?? NONE;
   }
 
   /** Posting lists of an index that was added. */

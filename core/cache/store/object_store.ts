@@ -34,7 +34,7 @@ import {
 } from "./object_indexes.ts";
 import { ObjectTable } from "./object_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
-import { Tiers } from "./tiers.ts";
+import { type StoredPage, Tiers } from "./tiers.ts";
 
 /** Size limit of decoded objects of a store without a budget, in bytes. */
 const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
@@ -126,6 +126,25 @@ export interface StoreChange {
    * stored. It is valid until the next change with `keepPrevious`.
    */
   readonly previous: ByteRange | undefined;
+}
+
+/** Object of an adopted page. */
+export interface PageEntry {
+  /** Number of its body in the page. */
+  readonly ordinal: number;
+  /** Its identity: other fields are absent. */
+  readonly header: ObjectHeader;
+  /** Its values by the definitions of the page; undefined where not known. */
+  readonly values: readonly (readonly string[] | undefined)[];
+}
+
+/** Page of bodies that a store can take over. */
+export interface AdoptedPage {
+  readonly page: StoredPage;
+  /** Definitions of indexes, as JSON, of which the values are known. */
+  readonly definitions: readonly string[];
+  /** Objects in the order of their bodies, each valid until the next one. */
+  readonly entries: Iterable<PageEntry>;
 }
 
 /** Follower of the changes of a store, whoever makes them. */
@@ -272,7 +291,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /** Keys, UIDs and versions of the objects by their slots. */
   get slots(): Pick<
     ObjectTable,
-    "compareVersion" | "find" | "hasUid" | "version"
+    "compareVersion" | "find" | "generation" | "hasUid" | "uid" | "version"
   > {
     return this.#table;
   }
@@ -473,6 +492,75 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     const header = this.#scanner.scanObject(wholeRange(text)).copy();
     header.isPartial = true;
     return header;
+  }
+
+  /** Compressed pages of the bodies, for a snapshot. */
+  get pages(): Pick<
+    Tiers,
+    "adoptDictionary" | "dictionary" | "ensureDictionary" | "storedPage"
+  > {
+    return this.#tiers;
+  }
+
+  /** Values of the objects in the indexes that a snapshot saves. */
+  get indexes(): Pick<ObjectIndexes<T>, "saved" | "savedValues"> {
+    return this.#indexes;
+  }
+
+  /**
+   * Takes over a compressed page as it is: no body is read, unless an index has no
+   * values for it. The follower is not told.
+   *
+   * @param isWanted Selects the objects, of those that are not stored.
+   * @param onAdded Called with the slot of each object that was added.
+   * @throws {RangeError} If the entries are not in the order of the bodies.
+   */
+  adopt(
+    { page, definitions, entries }: AdoptedPage,
+    isWanted: (entry: PageEntry) => boolean,
+    onAdded: (slot: number) => void,
+  ): void {
+    const table = this.#table;
+    const tiers = this.#tiers;
+    const first = tiers.adopt(page);
+    let next = 0;
+    let isSparse = false;
+    let last = -1;
+    const skip = (end: number) => {
+      while (next < end) isSparse = tiers.skipAdopted(first + next++);
+    };
+    try {
+      for (const entry of entries) {
+        const { ordinal, header, values } = entry;
+        if (ordinal < next || ordinal >= page.count) {
+          throw new RangeError(
+            `Cannot take over a page: its objects must be in order: received ${ordinal} of ${page.count}`,
+          );
+        }
+        skip(ordinal);
+        const found = table.lookup(header);
+        if (found.slot >= 0 || !isWanted(entry)) continue;
+        last = table.add(found);
+        next++;
+        table.setUid(last, header);
+        table.setVersion(last, header);
+        table.markSeen(last);
+        tiers.placeAdopted(last, first + ordinal);
+        for (const name of this.#indexes.adopt(last, definitions, values)) {
+          this.#index(last, this.headerAt(last), name);
+        }
+        onAdded(last);
+      }
+    } finally {
+      skip(page.count);
+    }
+    if (isSparse && last >= 0) tiers.rescuePage(last);
+    this.#charge();
+  }
+
+  /** Notes that some JSON has `metadata` several times. */
+  markIrregular(): void {
+    this.#isRegular = false;
   }
 
   /** All keys, or those of one namespace. */

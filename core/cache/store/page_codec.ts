@@ -1,4 +1,5 @@
 import type { Buffer } from "node:buffer";
+import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 
 export type PageDictionary = Uint8Array | undefined;
@@ -10,12 +11,24 @@ export interface PageFormat {
 }
 
 type Codec = (bytes: Uint8Array, options: object) => Buffer;
+type AsyncCodec = (bytes: Uint8Array, options: object) => Promise<Buffer>;
 
 /** Codec of this runtime: zstd where available, otherwise deflate. */
-const [compress, decompress]: readonly [Codec, Codec] =
-  typeof zlib.zstdCompressSync === "function"
-    ? [zlib.zstdCompressSync, zlib.zstdDecompressSync]
-    : [zlib.deflateRawSync, zlib.inflateRawSync];
+const [compress, decompress, compressBeside]: readonly [
+  Codec,
+  Codec,
+  AsyncCodec,
+] = typeof zlib.zstdCompressSync === "function"
+  ? [
+    zlib.zstdCompressSync,
+    zlib.zstdDecompressSync,
+    promisify<Uint8Array, object, Buffer>(zlib.zstdCompress),
+  ]
+  : [
+    zlib.deflateRawSync,
+    zlib.inflateRawSync,
+    promisify<Uint8Array, object, Buffer>(zlib.deflateRaw),
+  ];
 
 /** Compression level: the fastest, as higher ones gain little on JSON. */
 const LEVEL = 1;
@@ -35,24 +48,48 @@ export function compressPage(
   bytes: Uint8Array,
   dictionary: PageDictionary,
 ): Buffer {
-  const { length } = bytes;
-  return compress(bytes, {
+  return compress(bytes, compression(bytes, dictionary));
+}
+
+/** Compresses a page beside the event loop. */
+export function compressPageBeside(
+  bytes: Uint8Array,
+  dictionary: PageDictionary,
+): Promise<Buffer> {
+  return compressBeside(bytes, compression(bytes, dictionary));
+}
+
+function compression(
+  { length }: Uint8Array,
+  dictionary: PageDictionary,
+): object {
+  return {
     ...LEVEL_OPTIONS,
     ...withDictionary(dictionary),
     pledgedSrcSize: length,
     chunkSize: Math.max(MIN_CHUNK_BYTES, length >> 3),
-  });
+  };
 }
 
-/** Decompresses a page into a single chunk, with space to find its end. */
+/**
+ * Decompresses a page into a single chunk, with space to find its end.
+ *
+ * @throws {Error} If it is not a page of this length: a snapshot may have had it.
+ */
 export function decompressPage(
   frame: Uint8Array,
   { length, dictionary }: PageFormat,
 ): Buffer {
-  return decompress(frame, {
+  const chunkSize = decompressedBytes(length);
+  const page = decompress(frame, {
     ...withDictionary(dictionary),
-    chunkSize: decompressedBytes(length),
+    chunkSize,
+    maxOutputLength: chunkSize,
   });
+  if (page.length === length) return page;
+  throw new RangeError(
+    `Cannot read a page of a cache: it must have ${length} bytes: received ${page.length}`,
+  );
 }
 
 /**

@@ -85,6 +85,19 @@ export class Postings {
     }
   }
 
+  /** Values of a slot. */
+  values(slot: number): string[] {
+    const held = this.#ofSlot.get(slot);
+    if (held >= 0) return [this.#values.text(held)];
+    const values: string[] = [];
+    for (let entry = held; entry !== NONE;) {
+      const share = shareOf(entry);
+      values.push(this.#values.text(this.#valueOfShare.get(share)));
+      entry = this.#nextShare.get(share);
+    }
+    return values;
+  }
+
   slots(value: string): number[] {
     const slots: number[] = [];
     const number = this.#values.find(value);

@@ -10,6 +10,7 @@ import {
   decompressPage,
   discardPage,
   type PageDictionary,
+  type PageFormat,
   usableDictionary,
 } from "./page_codec.ts";
 import { PagedInts } from "./paged_ints.ts";
@@ -149,6 +150,65 @@ export class Tiers {
     }
   }
 
+  /** Dictionary of the pages; undefined if they have none. */
+  get dictionary(): PageDictionary {
+    return this.#pages.dictionary;
+  }
+
+  /** Creates the dictionary of the pages, unless that was tried before. */
+  ensureDictionary(): void {
+    this.#pages.ensureDictionary(this.#samples());
+  }
+
+  /** Takes over the dictionary of a snapshot, for its pages and later ones. */
+  adoptDictionary(dictionary: Uint8Array): void {
+    this.#pages.adoptDictionary(dictionary);
+  }
+
+  /**
+   * Compressed page with the body of a slot, and the slots of its live bodies, or -1,
+   * in their order; undefined if the body is not compressed. Both are valid until the
+   * next call.
+   */
+  storedPage(
+    slot: number,
+  ): { readonly page: StoredPage; readonly slots: number[] } | undefined {
+    if (this.#tierOf(slot) !== COMPRESSED) return undefined;
+    const address = this.#addressOf(slot);
+    const page = this.#pages.stored(address);
+    const slots = new Array<number>(page.count).fill(-1);
+    for (const one of this.#pages.slots(address)) {
+      if (this.#isAt(one.slot, one.address)) {
+        slots[one.address & ORDINAL_MASK] = one.slot;
+      }
+    }
+    return { page, slots };
+  }
+
+  /**
+   * Adds a compressed page of a snapshot as it is.
+   *
+   * @returns Address of its first body; each must be placed or skipped.
+   */
+  adopt(page: StoredPage): number {
+    return this.#pages.adopt(page);
+  }
+
+  /** Places the body of an adopted page in a slot. */
+  placeAdopted(slot: number, address: number): void {
+    this.#pages.setSlot(address, slot);
+    this.#place(slot, COMPRESSED, address);
+  }
+
+  /**
+   * Leaves out the body of an adopted page.
+   *
+   * @returns Whether the others should be moved, by {@linkcode Tiers.rescuePage}.
+   */
+  skipAdopted(address: number): boolean {
+    return this.#pages.remove(address);
+  }
+
   /** Drops some cold bodies of a tier, in about a millisecond. */
   drop(from: "bytes" | "compressed"): void {
     const tier = from === "bytes" ? BYTES : COMPRESSED;
@@ -246,12 +306,15 @@ export class Tiers {
     }
   }
 
+  /** Moves the bodies of the page with that of a slot to uncompressed bytes. */
+  rescuePage(slot: number): void {
+    if (this.#tierOf(slot) === COMPRESSED) this.#rescue(this.#addressOf(slot));
+  }
+
   /** Moves the live bodies of a half-dead page back to uncompressed bytes. */
   #rescue(first: number): void {
     for (const { slot, address } of this.#pages.slots(first)) {
-      if (
-        this.#tierOf(slot) !== COMPRESSED || this.#addressOf(slot) !== address
-      ) continue;
+      if (!this.#isAt(slot, address)) continue;
       const { bytes, start, end } = this.#pages.read(address);
       this.#place(slot, BYTES, this.#arena.allocate(slot, end - start));
       this.#arena.bytes.set(bytes.subarray(start, end), this.#arena.start);
@@ -262,6 +325,12 @@ export class Tiers {
   #tierOf(slot: number): number {
     const { state } = this.#slots.page(slot);
     return (state[slot & PAGE_MASK] as number) & TIER_MASK;
+  }
+
+  /** Whether the body of a slot is at an address of the pages. */
+  #isAt(slot: number, address: number): boolean {
+    return this.#tierOf(slot) === COMPRESSED &&
+      this.#addressOf(slot) === address;
   }
 
   #addressOf(slot: number): number {
@@ -290,14 +359,49 @@ const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 /** Maximum size of a page in bytes; a page of this size gets no further object. */
-const PAGE_BYTES: number = 96 * 1024;
+export const PAGE_BYTES: number = 96 * 1024;
 
 const DICTIONARY_OBJECTS = 8;
-const DICTIONARY_BYTES = 64 * 1024;
+export const DICTIONARY_BYTES: number = 64 * 1024;
 
-/** Size of the number of bodies in a page; slot and length of each follow. */
-const COUNT_BYTES = 4;
-const ENTRY_BYTES = 8;
+/** Size of the number of bodies in a page, and of the length of each. */
+const NUMBER_BYTES = 4;
+/** Slot of a body that is not placed. */
+const NO_SLOT = 0xffffffff;
+
+/** Compressed page of bodies, as snapshots keep it. */
+export interface StoredPage {
+  /** Number of bodies. */
+  readonly count: number;
+  /** Size before compression, in bytes. */
+  readonly length: number;
+  /** Whether it was compressed without the dictionary. */
+  readonly isPlain: boolean;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Composes a page of bodies: their number, their lengths, and their bytes.
+ *
+ * @param target Memory for it.
+ * @param bodyAt Body of a number, which is copied.
+ * @returns The page, within the memory.
+ */
+export function composePage(
+  target: Carry,
+  count: number,
+  bodyAt: (index: number) => ByteRange,
+): Buffer {
+  target.length = 0;
+  target.append(Buffer.alloc(NUMBER_BYTES * (1 + count)));
+  let head = target.bytes.writeUInt32LE(count, 0);
+  for (let i = 0; i < count; i++) {
+    const { bytes, start, end } = bodyAt(i);
+    target.append(bytes.subarray(start, end));
+    head = target.bytes.writeUInt32LE(end - start, head);
+  }
+  return target.bytes.subarray(0, target.length);
+}
 
 /**
  * Store of the bodies of cold objects in compressed pages of up to 16. Neighbours
@@ -308,12 +412,13 @@ const ENTRY_BYTES = 8;
  * Reading a body decompresses its page; the last page stays decompressed.
  */
 export class PageStore {
+  /** Records of pages: the slots of the bodies, and the compressed page. */
   readonly #arena: SlabArena = new SlabArena((page, address) => {
     this.#addresses.set(page, address);
   });
   /**
-   * Address, size before compression, number of objects and number of live
-   * objects, by page.
+   * Address, size before compression (negative without the dictionary), number of
+   * objects and number of live objects, by page.
    */
   readonly #addresses: PagedInts = new PagedInts(0);
   readonly #lengths: PagedInts = new PagedInts(0);
@@ -360,39 +465,71 @@ export class PageStore {
     this.#hasDictionary = true;
   }
 
+  get dictionary(): PageDictionary {
+    return this.#dictionary;
+  }
+
+  adoptDictionary(dictionary: Uint8Array): void {
+    this.#dictionary = dictionary;
+    this.#hasDictionary = true;
+  }
+
   /**
    * Adds a page of up to {@linkcode PAGE_OBJECTS} objects.
    *
    * @returns Address of the first body; the other bodies have the next addresses.
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
-    const bytes = this.#compose(slots, bodyOf);
-    const frame = compressPage(bytes, this.#dictionary);
+    const { length: count } = slots;
+    const page = composePage(
+      this.#scratch,
+      count,
+      (i) => bodyOf(slots[i] as number),
+    );
+    const bytes = compressPage(page, this.#dictionary);
+    const isPlain = this.#dictionary === undefined;
+    const first = this.adopt({ count, length: page.length, isPlain, bytes });
+    for (const [i, slot] of slots.entries()) this.setSlot(first + i, slot);
+    return first;
+  }
+
+  /**
+   * Adds a page that is compressed, with the dictionary of the store or without.
+   *
+   * @returns Address of the first body; the other bodies have the next addresses.
+   */
+  adopt({ count, length, isPlain, bytes }: StoredPage): number {
     const page = this.#free.pop() ?? this.#top++;
-    this.#lengths.set(page, bytes.length);
-    this.#addresses.set(page, this.#arena.allocate(page, frame.length));
-    this.#arena.bytes.set(frame, this.#arena.start);
-    this.#counts.set(page, slots.length);
-    this.#live.set(page, slots.length);
-    this.#objects += slots.length;
+    const head = NUMBER_BYTES * count;
+    const arena = this.#arena;
+    this.#lengths.set(page, isPlain ? -length : length);
+    this.#addresses.set(page, arena.allocate(page, head + bytes.length));
+    arena.bytes.fill(0xff, arena.start, arena.start + head);
+    arena.bytes.set(bytes, arena.start + head);
+    this.#counts.set(page, count);
+    this.#live.set(page, count);
+    this.#objects += count;
     return (page << ORDINAL_BITS) >>> 0;
   }
 
-  #compose(
-    slots: readonly number[],
-    bodyOf: (slot: number) => ByteRange,
-  ): Buffer {
-    const page = this.#scratch;
-    page.length = 0;
-    page.append(Buffer.alloc(COUNT_BYTES + ENTRY_BYTES * slots.length));
-    let head = page.bytes.writeUInt32LE(slots.length, 0);
-    for (const slot of slots) {
-      const { bytes, start, end } = bodyOf(slot);
-      page.append(bytes.subarray(start, end));
-      head = page.bytes.writeUInt32LE(slot, head);
-      head = page.bytes.writeUInt32LE(end - start, head);
-    }
-    return page.bytes.subarray(0, page.length);
+  /** Notes the slot of the body at an address. */
+  setSlot(address: number, slot: number): void {
+    const { bytes, start } = this.#recordOf(address >>> ORDINAL_BITS);
+    const ordinal = address & ORDINAL_MASK;
+    bytes.writeUInt32LE(slot, start + NUMBER_BYTES * ordinal);
+  }
+
+  /** Compressed page of an address, valid until the next call. */
+  stored(address: number): StoredPage {
+    const page = address >>> ORDINAL_BITS;
+    const { bytes, start, end } = this.#lookAt(page);
+    const { length, dictionary } = this.#formatOf(page);
+    return {
+      count: this.#counts.get(page),
+      length,
+      isPlain: dictionary === undefined,
+      bytes: bytes.subarray(start, end),
+    };
   }
 
   /** Body at an address, valid until another page is decompressed. */
@@ -406,10 +543,7 @@ export class PageStore {
     const page = address >>> ORDINAL_BITS;
     if (page === this.#openPage) return copy.keep(this.read(address));
     const ordinal = address & ORDINAL_MASK;
-    const format = {
-      length: this.#lengths.get(page),
-      dictionary: this.#dictionary,
-    };
+    const format = this.#formatOf(page);
     copy.keep(
       this.#lookAt(page),
       (frame) => bodyIn(decompressPage(frame, format), ordinal),
@@ -435,16 +569,20 @@ export class PageStore {
   }
 
   /**
-   * Slots of all objects that the page of an address was created from, with their
+   * Slots of all objects that were placed in the page of an address, with their
    * addresses. Objects with another address by now have left the page.
    */
   slots(address: number): { slot: number; address: number }[] {
     const page = address >>> ORDINAL_BITS;
-    const bytes = this.#opened(page);
-    return Array.from({ length: bytes.readUInt32LE(0) }, (_, i) => ({
-      slot: bytes.readUInt32LE(COUNT_BYTES + ENTRY_BYTES * i),
-      address: ((page << ORDINAL_BITS) | i) >>> 0,
-    }));
+    const count = this.#counts.get(page);
+    const { bytes, start } = this.#recordOf(page);
+    const slots: { slot: number; address: number }[] = [];
+    for (let i = 0; i < count; i++) {
+      const slot = bytes.readUInt32LE(start + NUMBER_BYTES * i);
+      if (slot === NO_SLOT) continue;
+      slots.push({ slot, address: ((page << ORDINAL_BITS) | i) >>> 0 });
+    }
+    return slots;
   }
 
   reclaim(): void {
@@ -455,17 +593,33 @@ export class PageStore {
     if (page !== this.#openPage) {
       const { bytes, start, end } = this.#lookAt(page);
       this.#close();
-      this.#open = decompressPage(bytes.subarray(start, end), {
-        length: this.#lengths.get(page),
-        dictionary: this.#dictionary,
-      });
+      this.#open = decompressPage(
+        bytes.subarray(start, end),
+        this.#formatOf(page),
+      );
       this.#openPage = page;
     }
     return this.#open;
   }
 
+  #formatOf(page: number): PageFormat {
+    const length = this.#lengths.get(page);
+    return length < 0
+      ? { length: -length, dictionary: undefined }
+      : { length, dictionary: this.#dictionary };
+  }
+
   /** Compressed frame of a page. */
   #lookAt(page: number): ByteRange {
+    const { bytes, start, end } = this.#recordOf(page);
+    return {
+      bytes,
+      start: start + NUMBER_BYTES * this.#counts.get(page),
+      end,
+    };
+  }
+
+  #recordOf(page: number): SlabArena {
     return this.#arena.look(this.#addressOf(page));
   }
 
@@ -483,9 +637,14 @@ export class PageStore {
 
 /** Body with an ordinal in a decompressed page. */
 function bodyIn(page: Buffer, ordinal: number): ByteRange {
-  let start = COUNT_BYTES + ENTRY_BYTES * page.readUInt32LE(0);
-  const lengthAt = (i: number) =>
-    page.readUInt32LE(COUNT_BYTES + ENTRY_BYTES * i + 4);
+  const lengthAt = (i: number) => page.readUInt32LE(NUMBER_BYTES * (1 + i));
+  const count = page.readUInt32LE(0);
+  let start = NUMBER_BYTES * (1 + count);
   for (let i = 0; i < ordinal; i++) start += lengthAt(i);
-  return { bytes: page, start, end: start + lengthAt(ordinal) };
+  const end = start + lengthAt(ordinal);
+  if (ordinal < count && end <= page.length) return { bytes: page, start, end };
+  // Pages of snapshots are taken over unread.
+  throw new RangeError(
+    `Cannot read a page of a cache: its bodies must be within it: received ${count} of them, and an end at ${end} of ${page.length} bytes`,
+  );
 }

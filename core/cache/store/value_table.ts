@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ByteRange } from "../../json/byte_range.ts";
+import { type ByteRange, rangeText } from "../../json/byte_range.ts";
 import {
   hashBytes,
   hashEnd,
@@ -64,6 +64,12 @@ export class ValueTable {
     return isPacked(value)
       ? this.#search(this.#seek(value))
       : this.#numbers.get(value) ?? NONE;
+  }
+
+  /** Text of a value that was entered. */
+  text(number: number): string {
+    return this.#texts.get(number) ??
+      rangeText(this.#names.read(this.#addresses.get(number)));
   }
 
   /**

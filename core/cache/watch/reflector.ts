@@ -96,6 +96,8 @@ export interface ReflectorSink {
   init(): void;
   /** Receives one object of the whole state. */
   initApply(header: ObjectHeader): void;
+  /** Receives the slot of one object that a restore has stored. */
+  initRestored(slot: number): void;
   /**
    * Ends the whole state: objects that were not in it do not exist. No other
    * method is called until the promise resolves.
@@ -147,7 +149,7 @@ export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
    */
   readonly restore?:
     | ((
-      target: { begin(): void; take(header: ObjectHeader): void },
+      target: { begin(): void; take(slot: number): void },
       receiving: ReceiveDeps,
     ) => Promise<string | undefined>)
     | undefined;
@@ -314,7 +316,7 @@ export class Reflector {
         this.#record.state = "syncing";
         sink.init();
       },
-      take: (header) => sink.initApply(header),
+      take: (slot) => sink.initRestored(slot),
     }, this.#receiving);
     if (version === undefined) return;
     sink.restored(version);

@@ -5,6 +5,7 @@ import { ChunkQueue, type ChunkSource, WholeResponse } from "./chunk_queue.ts";
 import {
   type HttpConnection,
   isRetired,
+  isSessionOver,
   type Sendable,
 } from "./http_connection.ts";
 import type {
@@ -219,6 +220,7 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
 
   onResponseError(_: Controller | null, error: unknown): void {
     if (this.#isOver) return;
+    if (isSessionOver(error)) this.#connection?.close();
     // What may have been written is never sent again, but for reads over HTTP/2.
     const isSafe = !this.isStarted || this.canMultiplex;
     if (isRetired(error) && this.#status === 0 && isSafe) this.moved(error);

@@ -36,7 +36,16 @@ const CLOSED = new Error("Cannot read: the connection was closed");
 
 /** Whether a request failed because its connection took no more requests. */
 export function isRetired(error: unknown): boolean {
-  return error === RETIRED;
+  return error === RETIRED || isSessionOver(error);
+}
+
+/**
+ * Whether a request came after the session of its HTTP/2 connection had failed,
+ * which undici may notice later.
+ */
+export function isSessionOver(error: unknown): boolean {
+  return error instanceof Error &&
+    Reflect.get(error, "code") === "ERR_HTTP2_INVALID_SESSION";
 }
 
 /** Request that a connection sends; undici calls it back. */

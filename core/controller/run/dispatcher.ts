@@ -187,6 +187,7 @@ export class Dispatcher<P extends KubernetesObject> {
       throw error;
     }
     await context.endWrites();
+    throwCollected(context, result);
     if (result.finalizerRemoved && context.workflow?.done !== false) {
       run.isReleasing = true;
       await this.#phase("write", () => writer.removeFinalizer(context));
@@ -307,16 +308,25 @@ export class Dispatcher<P extends KubernetesObject> {
     // A run after its timeout failed, even if its reconciler has succeeded.
     if (run.aborted === "timeout") run.throwIfAborted();
     if (result !== undefined) checkResult(result, ReconcileResult, "reconcile");
-    if (run.deleted) return this.#finishDeletion(run, result);
+    if (run.deleted) {
+      throwCollected(context, undefined);
+      return this.#finishDeletion(run, result);
+    }
     const { delay = workflowDelay(context) } = result ?? {};
     const ended: RunResult = delay === undefined
       ? SUCCEEDED
       : { end: { type: "done", delay } };
-    if (!writer.hasWork(primary, result)) return ended;
+    if (!writer.hasWork(primary, result)) {
+      throwCollected(context, result);
+      return ended;
+    }
     const { signal } = run;
     const written = { primary, result, signal, succeeded: true };
     const writing = this.#phase("write", () => writer.write(context, written));
-    return Promise.resolve(writing).then(() => ended);
+    return Promise.resolve(writing).then(() => {
+      throwCollected(context, result);
+      return ended;
+    });
   }
 
   /** Ends the run of a deleted object, which has nothing to write or reschedule. */
@@ -393,6 +403,17 @@ function failure(error: unknown): RunResult {
 }
 
 const NEVER: AbortSignal = new AbortController().signal;
+
+/**
+ * Fails a run by the errors that its workflow has collected, so that they are
+ * counted and retried, unless its result plans the next run.
+ */
+function throwCollected<P extends KubernetesObject>(
+  context: RunContext<P>,
+  result: ReconcileResult | CleanupResult | void,
+): void {
+  if (result?.delay === undefined) context.workflow?.throwIfFailed?.();
+}
 
 function workflowDelay<P extends KubernetesObject>(
   context: RunContext<P>,

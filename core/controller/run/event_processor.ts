@@ -213,15 +213,17 @@ export class EventProcessor<P extends KubernetesObject>
     this.#queue.move(from, to);
   }
 
+  get ignoresRestored(): boolean {
+    return this.#deps.wasIdle !== undefined && !this.#hasResumed;
+  }
+
   onTrigger(
     key: string,
     source: string,
     event: SourceEvent & { readonly isRestored?: boolean },
   ): boolean {
     if (!this.#isKnown(key)) return false;
-    // Whether it runs is decided when the primaries are delivered.
-    const { wasIdle } = this.#deps;
-    if (event.isRestored && wasIdle && !this.#hasResumed) return false;
+    if (event.isRestored && this.ignoresRestored) return false;
     if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
       const { debounce } = this.#deps.settings;
       if (debounce > 0 && !event.initial) {
@@ -309,13 +311,13 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   #primaryChanged(event: CacheEvent<P>, place: number): void {
-    const { key, header } = event;
+    const { key } = event;
     if (!this.#owns(key)) return;
     if (
       event.initial && this.#deps.wasIdle !== undefined &&
       event instanceof CurrentEvent && this.#deps.wasIdle(event)
     ) return this.#skip(key, place);
-    const deleting = header.deletionTimestamp !== undefined;
+    const deleting = event.header.deletionTimestamp !== undefined;
     const active = this.#queue.valueOf(key);
     if (active !== undefined) {
       const decision = decideEvent(active.state, { deleting });

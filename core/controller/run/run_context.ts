@@ -166,6 +166,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return this.#deps.controller;
   }
 
+  get cluster(): string | undefined {
+    return this.#deps.cluster;
+  }
+
   get fieldManager(): string {
     return this.#deps.fieldManager;
   }

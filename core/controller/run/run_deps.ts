@@ -14,6 +14,8 @@ import type { WriteObserver } from "./write_loop.ts";
 /** Dependencies of the contexts of all runs of a controller. */
 export interface RunDeps<P extends KubernetesObject> {
   readonly controller: string;
+  /** Name of the cluster; undefined for the operator's own. */
+  readonly cluster?: string | undefined;
   readonly kind: ResolvedKind<P>;
   readonly fieldManager: string;
   /** Field managers whose fields become the controller's. */

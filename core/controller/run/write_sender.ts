@@ -164,7 +164,9 @@ export class WriteSender<P extends KubernetesObject> {
     if (this.isPrimaryKind(kind)) {
       const { key: text, objectKey: { name, namespace } } = this.#run;
       const isOwn = key.name === name && key.namespace === namespace;
-      writes.push(primaries.beginWrite(isOwn ? text : key) as OwnWrite);
+      const write = primaries.beginWrite(isOwn ? text : key) as OwnWrite;
+      // Another primary has to run for what this one wrote to it.
+      writes.push(isOwn ? write : heard(write));
     }
     return allWrites(writes);
   }
@@ -206,4 +208,13 @@ function baseOf(body: object): string | undefined {
 function sentPart(verb: string, body: unknown): unknown {
   const isPart = verb === "apply" || (verb === "patch" && !Array.isArray(body));
   return isPart ? body : undefined;
+}
+
+/** A write whose event goes to the handler of its author, too. */
+function heard(write: OwnWrite): OwnWrite {
+  return {
+    succeed: (object, result) =>
+      write.succeed(object, { ...result, delivered: true }),
+    fail: () => write.fail(),
+  };
 }

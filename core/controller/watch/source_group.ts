@@ -45,6 +45,17 @@ export interface TriggerHandler {
   onTrigger(key: string, source: string, event: SourceEvent): boolean;
   /** Repeats the failed runs of one or all primaries: a source works again. */
   retryFailed(key?: string): void;
+  /** See {@linkcode ResumableContext}. */
+  readonly ignoresRestored?: boolean | undefined;
+}
+
+/** What the context of a source that can begin with a snapshot has as well. */
+export interface ResumableContext {
+  /**
+   * Whether objects that are as they were in a snapshot trigger nothing now: which
+   * primaries run is decided when those are delivered.
+   */
+  ignoresRestored(): boolean;
 }
 
 /** Source that can begin with a snapshot. */
@@ -61,6 +72,11 @@ export interface ResumableSource {
 /** Source whose cache has objects as bytes. */
 interface BodySource {
   bodyOf?(key: ObjectKey, version?: string): ByteRange | undefined;
+}
+
+/** Source that may be a copy of one of another controller. */
+interface CopiedSource {
+  readonly origin?: unknown;
 }
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
@@ -346,8 +362,7 @@ export class SourceGroup<P extends KubernetesObject> {
     signal?: AbortSignal,
   ): Promise<T | undefined> {
     const { client, primaryKind, primaries } = this.#deps;
-    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
-    const scoped = scope === "Cluster" ? { name: key.name } : key;
+    const scoped = await this.#isClusterScoped(kind) ? { name: key.name } : key;
     if (sameKind(kind, primaryKind)) {
       return await primaries.read(keyText(scoped)) as KubernetesObject as T;
     }
@@ -356,13 +371,22 @@ export class SourceGroup<P extends KubernetesObject> {
       : await client.find(kind, scoped, { signal });
   }
 
+  async #isClusterScoped(kind: Kind): Promise<boolean> {
+    const { client } = this.#deps;
+    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
+    return scope === "Cluster";
+  }
+
   /** Reads objects of a kind from the caches or the server, like `read`. */
   async readList<T extends KubernetesObject>(
     kind: Kind<T>,
-    namespace: string | undefined,
+    within: string | undefined,
     signal?: AbortSignal,
   ): Promise<readonly T[]> {
     const { client, primaryKind, primaries } = this.#deps;
+    // The namespace of a run says nothing of what is in none.
+    const isAll = within === undefined || await this.#isClusterScoped(kind);
+    const namespace = isAll ? undefined : within;
     if (sameKind(kind, primaryKind)) {
       const all: readonly unknown[] = await primaries.readList(namespace);
       return all as readonly T[];
@@ -434,7 +458,7 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Number of a source within the group, in its order. */
   numberOf(source: EventSource<P>): number {
-    return this.#sources.indexOf(source);
+    return this.#sources.indexOf(this.#ownOf(source));
   }
 
   /** Secondary that one source has. */
@@ -442,7 +466,15 @@ export class SourceGroup<P extends KubernetesObject> {
     source: EventSource<P>,
     key: ObjectKey,
   ): unknown {
-    return source.get?.(key);
+    return this.#ownOf(source).get?.(key);
+  }
+
+  /** The source of this group that was made of one that several controllers use. */
+  #ownOf(source: EventSource<P>): EventSource<P> {
+    return this.#sources.includes(source)
+      ? source
+      : this.#sources.find((own) => (own as CopiedSource).origin === source) ??
+        source;
   }
 
   /** Secondaries of a primary that one source has. */
@@ -450,7 +482,7 @@ export class SourceGroup<P extends KubernetesObject> {
     source: EventSource<P>,
     primary: P,
   ): Promise<readonly unknown[]> {
-    return await source.secondaries?.(primary) ?? [];
+    return await this.#ownOf(source).secondaries?.(primary) ?? [];
   }
 
   /** Bytes of a cached object, borrowed; undefined if no cache has its version. */
@@ -501,7 +533,7 @@ export class SourceGroup<P extends KubernetesObject> {
     const { log, primaryKind } = common;
     const namespaces = this.#namespaces;
     let isMisled = false;
-    await source.start({
+    const context: SourceContext<P> & ResumableContext = {
       ...common,
       namespaces,
       get: async (kind, key) => {
@@ -530,7 +562,9 @@ export class SourceGroup<P extends KubernetesObject> {
         if (!this.#started.has(source)) return;
         this.#handler?.retryFailed(key && (soleKey ?? key));
       },
-    });
+      ignoresRestored: () => this.#handler?.ignoresRestored === true,
+    };
+    await source.start(context);
     // A change during the start may have found nothing to change.
     const latest = this.#namespaces;
     if (latest !== namespaces) await source.changeNamespaces?.(latest);

@@ -45,6 +45,7 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../event_source.ts";
+import type { ResumableContext } from "./source_group.ts";
 import { accepts, FILTER_RULES, type Filters } from "../filters.ts";
 import { checkNamespaces } from "../namespaces.ts";
 import { NO_OWN_WRITE } from "./primary_source.ts";
@@ -271,7 +272,15 @@ export class WatchingSource<
   #context: SourceContext<P> | undefined;
   #watching: Watching<P, S> | undefined;
 
-  constructor(kind: Kind<S>, options: WatchSourceOptions<P, S>) {
+  /** Source that this one is a copy of, for a further controller; else itself. */
+  readonly origin: WatchingSource<P, S>;
+
+  constructor(
+    kind: Kind<S>,
+    options: WatchSourceOptions<P, S>,
+    origin?: WatchingSource<P, S>,
+  ) {
+    this.origin = origin ?? this;
     checkKind(kind, "watch()");
     checkOptions(options, RULES, `watch() of ${kind.kind}`);
     this.#given = this.#options = options;
@@ -340,7 +349,7 @@ export class WatchingSource<
    */
   usedAs(role: Role, taken: Set<string> = new Set()): WatchingSource<P, S> {
     if (this.#role !== undefined) {
-      return new WatchingSource(this.kind, this.#given).usedAs(role, taken);
+      return this.#copy().usedAs(role, taken);
     }
     this.#role = role;
     if (this.#options.name === undefined) {
@@ -354,10 +363,14 @@ export class WatchingSource<
     return this;
   }
 
+  #copy(): WatchingSource<P, S> {
+    return new WatchingSource(this.kind, this.#given, this.origin);
+  }
+
   /** Sets the only primary, which each change triggers, before the start. */
   usedBy(primary: string): WatchingSource<P, S> {
     if (this.#sole !== undefined || this.#role !== undefined) {
-      return new WatchingSource(this.kind, this.#given).usedBy(primary);
+      return this.#copy().usedBy(primary);
     }
     this.#sole = primary;
     return this;
@@ -606,6 +619,11 @@ export class WatchingSource<
     context: SourceContext<P>,
     informer: Watching<P, S>["informer"],
   ): void {
+    const isRestored = event instanceof CurrentEvent &&
+      event.snapshot !== undefined;
+    const { ignoresRestored } = context as Partial<ResumableContext>;
+    // Its object is not read then: there may be a million of them.
+    if (isRestored && ignoresRestored?.()) return;
     if (event.type === "deleted" || wentBack(event)) {
       for (const listener of this.#onGone) listener(event.key);
     }
@@ -619,7 +637,7 @@ export class WatchingSource<
       kind: this.kind.kind,
       object: keyOfHeader(event.header),
       initial: event.initial,
-      ...(event instanceof CurrentEvent && event.snapshot && RESTORED),
+      ...(isRestored && RESTORED),
     };
     if (this.#sole !== undefined) {
       context.trigger(this.#sole, cause);

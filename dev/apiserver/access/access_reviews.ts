@@ -80,6 +80,7 @@ export async function createReview(
   const { answer, answersAlone } = REVIEWS.get(`${group}/${plural}`) as Review;
   const causes = changeCauses(`${plural}.${group}`, review, {
     namespace: request.namespace ?? "",
+    isDeclarative: request.context.release.isDeclarative,
   });
   if (causes.length > 0) throw invalid({ group, kind: "" }, causes);
   const status = answer(spec, request);

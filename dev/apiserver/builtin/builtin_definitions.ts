@@ -21,8 +21,8 @@ import type {
 } from "../registry.ts";
 import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
 import {
+  DEFAULT_RELEASE,
   type KubernetesRelease,
-  NEWEST_RELEASE,
 } from "../kubernetes_release.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
@@ -74,7 +74,7 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
  */
 export function builtinDefinitions(
   { lackingResources, lackingFields, strictServiceNames }: KubernetesRelease =
-    NEWEST_RELEASE,
+    DEFAULT_RELEASE,
 ): readonly ResourceDefinition[] {
   const lacking = new LackingFields(lackingFields);
   const lifecycles = new Map<string, Lifecycle>([

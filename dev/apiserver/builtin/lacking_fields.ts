@@ -65,11 +65,16 @@ function drop(
     const below = at === "" ? "" : `${at}.`;
     for (const name of plan.fields) {
       if (value[name] === undefined) continue;
+      // An empty struct is written where the client has sent nothing.
+      if (!isEmptyStruct(value[name])) found.push(`${below}${name}`);
       delete value[name];
-      found.push(`${below}${name}`);
     }
     for (const [name, inner] of plan.structs) {
       drop(inner, value[name], { at: `${below}${name}`, found });
     }
   }
+}
+
+function isEmptyStruct(value: unknown): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
 }

@@ -1,12 +1,27 @@
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
+import { NEWER } from "./data/newer_release.ts";
 import { type GoType, structIn } from "./go_types.ts";
 
+/** Fields that 1.37 adds and stores; those of TokenRequests are not stored. */
+const ENABLED: readonly string[] = [
+  "io.k8s.api.authentication.v1.TokenRequestSpec",
+  "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
+  "io.k8s.api.core.v1.NodeSystemInfo",
+  // Its own field is of a disabled feature.
+  "io.k8s.api.storage.v1.CSINode",
+];
+
 /**
- * Fields of features that are disabled by default in 1.36, by definition. Clients may
+ * Fields of features that are disabled by default, by definition. Clients may
  * send them and own them, but they are not stored.
  */
 const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
-  ["io.k8s.api.core.v1.PodSpec", ["schedulingGroup"]],
+  ...Object.entries(NEWER.fields).filter(([name]) => !ENABLED.includes(name)),
+  ["io.k8s.api.storage.v1.CSINodeStatus", ["storageHealth"]],
+  ["io.k8s.api.core.v1.PodSpec", [
+    "schedulingGroup",
+    ...NEWER.fields["io.k8s.api.core.v1.PodSpec"] ?? [],
+  ]],
   ["io.k8s.api.core.v1.Lifecycle", ["stopSignal"]],
   ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
   ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],

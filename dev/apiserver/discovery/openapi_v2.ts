@@ -9,8 +9,8 @@ import {
   referencedDefinitions,
 } from "../builtin/go_types.ts";
 import {
+  adaptDefinitions,
   type KubernetesRelease,
-  removeLackingFields,
 } from "../kubernetes_release.ts";
 import { mapValues, publishedList } from "../crd/published_schema.ts";
 import { subresourcesOf, type Verb } from "../registry.ts";
@@ -127,7 +127,7 @@ export function openApiV2(
   release: KubernetesRelease,
 ): SwaggerDocument {
   const builtin = builtinOpenApiDefinitions();
-  removeLackingFields(release, builtin);
+  adaptDefinitions(release, builtin);
   builtin["io.k8s.apimachinery.pkg.runtime.RawExtension"] = { type: "object" };
   const custom: Record<string, OpenApiSchema> = {};
   const paths: Json = {

@@ -4,9 +4,9 @@ import {
   referencedDefinitions,
 } from "../builtin/go_types.ts";
 import {
+  adaptDefinitions,
+  DEFAULT_RELEASE,
   type KubernetesRelease,
-  NEWEST_RELEASE,
-  removeLackingFields,
 } from "../kubernetes_release.ts";
 import { describedMetadata } from "../crd/published_schema.ts";
 import type { ServedVersion } from "./discovery_documents.ts";
@@ -27,7 +27,7 @@ const WRITE_PARAMETERS = [{
  */
 export function openApiV3(
   served: ServedVersion,
-  release: KubernetesRelease = NEWEST_RELEASE,
+  release: KubernetesRelease = DEFAULT_RELEASE,
 ): unknown {
   const { group, version, resources } = served;
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -48,7 +48,7 @@ export function openApiV3(
     });
   }
   const builtin = builtinOpenApiDefinitions();
-  removeLackingFields(release, builtin);
+  adaptDefinitions(release, builtin);
   const custom = resources.filter(({ definition }) => definition.custom);
   const schemas: Record<string, OpenApiSchema> = {};
   let references: unknown = schemas;

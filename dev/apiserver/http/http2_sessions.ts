@@ -44,7 +44,8 @@ export class Http2Sessions {
     this.#open.add(session);
     let isAnswered = true;
     const timer = setInterval(() => {
-      if (!isAnswered) {
+      // One that was destroyed takes no ping, and may never close by itself.
+      if (!isAnswered || session.destroyed) {
         session.destroy();
         // Node would wait for the end of the write.
         closeConnection();

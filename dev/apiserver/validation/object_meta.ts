@@ -1,5 +1,9 @@
 import type { ObjectMeta, OwnerReference } from "@coracle/operator/client";
 import { parseApiVersion, type StatusCause } from "@coracle/operator/internal";
+import {
+  DEFAULT_RELEASE,
+  type KubernetesRelease,
+} from "../kubernetes_release.ts";
 import { METADATA_TEXT } from "./rules/rule_data.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { byteLength, nameProblems, oddCharacters } from "./names.ts";
@@ -17,6 +21,9 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
 export type MetadataRules =
   & Pick<ResourceDefinition, "nameRule" | "scope" | "custom">
   & Partial<Pick<ResourceDefinition, "group">>;
+
+/** How a release validates, as {@linkcode KubernetesRelease} has it. */
+type Validation = Pick<KubernetesRelease, "isDeclarative">;
 
 /**
  * Groups of servers embedded in kube-apiserver, which accept no standard
@@ -78,11 +85,13 @@ function causesOf(
 export function metadataProblems(
   metadata: ObjectMeta,
   definition: MetadataRules,
+  { isDeclarative }: Validation = DEFAULT_RELEASE,
 ): StatusCause[] {
   return causesOf("whole", metadata, {
     $nameRule: definition.nameRule,
     $isNamespaced: definition.scope === "Namespaced",
     $knowsFinalizers: knowsStandardFinalizers(definition),
+    $isDeclarative: isDeclarative,
   });
 }
 
@@ -106,13 +115,17 @@ export function metadataUpdateProblems(
   metadata: ObjectMeta,
   live: ObjectMeta,
   definition: MetadataRules & Pick<ResourceDefinition, "metadataChecks">,
+  validation: Validation = DEFAULT_RELEASE,
 ): StatusCause[] {
-  const changes = causesOf("changes", metadata, { $live: live });
+  const changes = causesOf("changes", metadata, {
+    $live: live,
+    $isDeclarative: validation.isDeclarative,
+  });
   const whole = metadataProblems(metadata, {
     scope: definition.scope,
     nameRule: "path-segment",
     custom: true,
-  });
+  }, validation);
   const checks = definition.metadataChecks ?? USUAL_CHECKS;
   const finalizers = checks.finalizers && knowsStandardFinalizers(definition)
     ? causesOf("finalizers", metadata)
@@ -123,6 +136,19 @@ export function metadataUpdateProblems(
     ...repeated([...changes, ...finalizers], checks.changes),
     ...repeated([...whole, ...finalizers], checks.whole),
   ];
+}
+
+/** Causes as a release reports them: a declarative one repeats none. */
+export function reportedCauses(
+  causes: readonly StatusCause[],
+  { custom, group }: MetadataRules,
+  { isDeclarative }: Validation,
+): readonly StatusCause[] {
+  if (!isDeclarative || custom || EXTENSION_GROUPS.has(group)) return causes;
+  const byText = new Map(
+    causes.map((cause) => [`${cause.field}: ${cause.message}`, cause]),
+  );
+  return [...byText.values()];
 }
 
 /** Metadata checks of most kinds: only those of an update. */

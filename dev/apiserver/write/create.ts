@@ -49,6 +49,7 @@ import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import {
   finalizerWarnings,
   metadataProblems,
+  reportedCauses,
 } from "../validation/object_meta.ts";
 
 /**
@@ -271,13 +272,14 @@ function validateNew(
   object: UntypedObject,
   hooks: ReturnType<typeof hookContext>,
 ): void {
-  const { definition } = request;
+  const { definition, context: { release } } = request;
   const { metadata } = object;
   checkCustomType(request, object);
-  const causes = [
-    ...metadataProblems(metadata, definition),
+  const found = [
+    ...metadataProblems(metadata, definition, release),
     ...definition.validateCreate?.(object, hooks) ?? [],
   ];
+  const causes = reportedCauses(found, definition, release);
   if (causes.length > 0) {
     throw invalid(kindSubjectOf(request, metadata.name), causes);
   }

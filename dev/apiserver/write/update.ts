@@ -53,6 +53,7 @@ import {
 import {
   finalizerWarnings,
   metadataUpdateProblems,
+  reportedCauses,
 } from "../validation/object_meta.ts";
 import type { ResourceDefinition } from "../registry.ts";
 
@@ -200,10 +201,16 @@ export function updateObject(
   definition.prepareForUpdate?.(next, live, hooks);
   next.metadata.uid ||= live.metadata.uid;
   checkCustomType(request, next);
-  const causes = [
-    ...metadataUpdateProblems(next.metadata, live.metadata, definition),
+  const found = [
+    ...metadataUpdateProblems(
+      next.metadata,
+      live.metadata,
+      definition,
+      context.release,
+    ),
     ...definition.validateUpdate?.(next, live, hooks) ?? [],
   ];
+  const causes = reportedCauses(found, definition, context.release);
   if (causes.length > 0) throw invalid(invalidSubject(request), causes);
   checkParamAccess(request, next, live);
   if (definition.custom) {

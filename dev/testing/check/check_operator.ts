@@ -525,7 +525,8 @@ class Check {
       const other = scenario.sameAs && names.get(scenario.sameAs.scenario);
       const plan = { scenario: scenario.name, perturbations: [] };
       const masked = this.#masked;
-      const job: Job = { do: "clean", scenario, other, masked };
+      const { ignore: ignored } = this.#options;
+      const job: Job = { do: "clean", scenario, other, masked, ignored };
       const judgement = await this.#runner!.run(job) as Judgement;
       this.#add(plan, judgement, judgement.violations);
     });

@@ -29,6 +29,7 @@ import {
 import {
   isAtRest,
   MAX_WRITES,
+  type Restart,
   type RunRecord,
   type TraceEntry,
   writesOf,
@@ -66,6 +67,8 @@ export interface RunSetup
   readonly endpoints?: boolean | undefined;
   /** Duration of the idle time at the end of the run, in milliseconds. */
   readonly idle?: number | undefined;
+  /** Whether a new process of the operator starts after the idle time. */
+  readonly restarts?: boolean | undefined;
   /**
    * Whether a state at rest after a step is known to lead to no finding: there the
    * run ends.
@@ -243,13 +246,18 @@ async function playScenario(
     // An operator that is never at rest writes while it is idle, too.
     const idle = isAtRest({ steps }) ? setup.idle ?? 0 : 0;
     if (idle > 0) await world.advance(idle);
-    const trace = tracedEntries(world.trace, bounds, {
-      steps: scenario.steps,
-      kindOf: (group, resource) => source.kindOf(group, resource),
-      hidden,
-    });
+    const traced = () =>
+      tracedEntries(world.trace, bounds, {
+        steps: scenario.steps,
+        kindOf: (group, resource) => source.kindOf(group, resource),
+        hidden,
+      });
+    const trace = traced();
     // Another process has not done what the plan is about.
     if (from?.isAtRest && world.hits.includes(0)) return undefined;
+    const restart = idle > 0 && setup.restarts
+      ? await restarted(world, () => traced().slice(trace.length))
+      : undefined;
     const { user, system } = process.cpuUsage(before);
     const run: RunRecord = {
       steps,
@@ -261,6 +269,7 @@ async function playScenario(
         writes: writesOf({ trace })
           .filter(({ step }) => step >= scenario.steps.length).length,
       },
+      restart,
       violations: violations.found,
       readsEndpoints: world.trace.some((entry) =>
         entry.type === "request" &&
@@ -306,6 +315,26 @@ async function settled(
   violations.step = at;
   violations.eventually(world);
   return true;
+}
+
+/**
+ * Starts a new process of an operator at rest.
+ *
+ * @param added Function that returns what was added to the trace.
+ * @returns Nothing if it does not come to rest.
+ */
+async function restarted(
+  world: World,
+  added: () => readonly TraceEntry[],
+): Promise<Restart | undefined> {
+  const before = objectsOf(world);
+  await world.restart();
+  if (await world.quiet({ writes: MAX_WRITES }) !== "quiet") return undefined;
+  return {
+    before,
+    after: objectsOf(world),
+    writes: writesOf({ trace: added() }),
+  };
 }
 
 function objectsOf(world: World): readonly JsonObject[] {

@@ -60,6 +60,8 @@ export type Job =
     /** Other scenario, which must lead to the same state. */
     readonly other?: Scenario | undefined;
     readonly masked: readonly string[];
+    /** Those of the masked names that the user has given. */
+    readonly ignored?: readonly string[] | undefined;
   }
   /** Run of a plan. */
   | {
@@ -180,7 +182,12 @@ export class CheckSession {
     const idle = isFirst ? IDLE_MS : HOUR_MS;
     const recorded = (recording: Recording) =>
       void this.#references.set(key, recording);
-    await this.#runScenario(scenario, [], { seed, idle, recorded });
+    await this.#runScenario(scenario, [], {
+      seed,
+      idle,
+      restarts: isFirst,
+      recorded,
+    });
     const made = this.#references.get(key) as Recording;
     const [oldest] = this.#references.keys();
     if (this.#references.size > MAX_KEPT && oldest !== undefined) {
@@ -227,12 +234,14 @@ export class CheckSession {
   async #clean(job: Extract<Job, { do: "clean" }>): Promise<Judgement> {
     const { scenario, other } = job;
     const masked = new Set(job.masked);
+    const ignored = new Set(job.ignored);
     const reference = await this.reference(scenario);
     const violations = other === undefined
       ? judgeReference({
         scenario,
         reference,
         masked,
+        ignored,
         primaryKinds: this.#primaryKinds,
       })
       : judgePaths(reference, await this.reference(other), {

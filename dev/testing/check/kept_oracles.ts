@@ -1,6 +1,6 @@
 /**
- * Oracles for what an operator must keep: the random values that it has drawn, and
- * what others have written.
+ * Oracles for what an operator must keep: the random values that it has drawn, what
+ * others have written, and what a new process of it finds as it should be.
  *
  * @module
  */
@@ -14,11 +14,27 @@ import {
   writesOf,
   writeText,
 } from "./run_record.ts";
-import { fieldPath, isIgnored, isMasked, metadataOf } from "./state.ts";
+import {
+  clusterState,
+  differenceName,
+  differencesText,
+  fieldPath,
+  isIgnored,
+  isMasked,
+  metadataOf,
+  stateDifferences,
+  stateKey,
+} from "./state.ts";
 import { type Case, type Violation, violation } from "./violation.ts";
 
 /** Plans after which a value may be renewed, because it is due or not its own. */
 const RENEWING: ReadonlySet<string> = new Set(["clock", "throttle", "edit"]);
+
+/**
+ * Maximum number of changes of one object in an idle day that no schedule of its own
+ * explains: those of the runs at the end of the `maxInterval`, and one more.
+ */
+const MAX_UNSCHEDULED = 3;
 
 /** Random value of a Secret: how many it had in one life, and the last write. */
 interface Drawn {
@@ -136,4 +152,59 @@ export function removedMarks(
     }
     return [];
   });
+}
+
+/**
+ * Reports what each run changes for no reason, such as the time in a status: a process
+ * that starts at rest changes it. What the operator changes on a schedule of its own,
+ * such as the time of a probe, may change.
+ */
+export function writtenAgain(
+  { reference: { restart, before, trace }, scenario, ignored }: Case,
+): readonly Violation[] {
+  if (restart === undefined) return [];
+  const { length } = scenario.steps;
+  const isChange = ({ effect }: TracedWrite) => effect !== "nothing";
+  const late = writesOf({ trace }).filter((write) =>
+    write.step >= length && isChange(write)
+  );
+  const known = new Set(before);
+  const state = (objects: typeof restart.before) =>
+    clusterState(objects, known, { keepsTimes: true });
+  const writes = Map.groupBy(restart.writes.filter(isChange), objectOf);
+  const differing = stateDifferences(
+    state(restart.before),
+    state(restart.after),
+    ignored,
+  ).filter(({ object }) => writes.has(object));
+  const found = Map.groupBy(
+    differing,
+    ({ object }) => object.split(" ", 1)[0]!,
+  );
+  return [...found].flatMap(([kind, differences]) => {
+    const count = restart.before.filter((one) => one["kind"] === kind).length;
+    const scheduled = late.filter((write) => write.kind === kind).length;
+    if (scheduled > MAX_UNSCHEDULED * Math.max(count, 1)) return [];
+    const [{ object, path, found } = { object: "", path: "" }] = differences;
+    const what = path === ""
+      ? found === undefined ? "is deleted" : "is created"
+      : `gets another ${path.slice(1)}`;
+    return [
+      violation(
+        "stays",
+        `${object} ${what} when the operator starts again, though nothing has changed`,
+        {
+          step: length - 1,
+          diff: differencesText(differences),
+          writes: [...new Set((writes.get(object) ?? []).map(writeText))],
+          signature: `again ${[...new Set(differences.map(differenceName))]}`,
+        },
+      ),
+    ];
+  });
+}
+
+/** Key of the object of a write. */
+function objectOf({ kind, namespace, name }: TracedWrite): string {
+  return stateKey({ kind, metadata: { name, ...namespace && { namespace } } });
 }

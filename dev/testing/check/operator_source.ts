@@ -219,7 +219,7 @@ async function describe(
     throw new TypeError(
       `Cannot check ${file}: ${
         name === undefined
-          ? 'it creates no operator: export an Operator, or a function "operator" that returns one'
+          ? 'it creates no operator: export an Operator, or a function "operator" that returns one, or name the export by --export'
           : "--export must name an Operator or a function that returns one"
       }: received ${received}`,
     );

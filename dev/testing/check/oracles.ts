@@ -16,7 +16,7 @@ import {
   stateKey,
 } from "./state.ts";
 import { extraCalls } from "./call_oracles.ts";
-import { drawnAgain, removedMarks } from "./kept_oracles.ts";
+import { drawnAgain, removedMarks, writtenAgain } from "./kept_oracles.ts";
 import { withoutMark } from "./mark.ts";
 import {
   MAX_WRITES,
@@ -78,6 +78,7 @@ export function judgeReference(
     ...statusTruth(own),
     ...bounded(own),
     ...idle(own),
+    ...writtenAgain(own),
   ];
 }
 

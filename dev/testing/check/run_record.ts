@@ -73,6 +73,14 @@ export interface SettledStep {
   readonly writes: number;
 }
 
+/** Start of a new process while the operator is at rest, until it rests again. */
+export interface Restart {
+  /** Objects before and after it. */
+  readonly before: readonly JsonObject[];
+  readonly after: readonly JsonObject[];
+  readonly writes: readonly TracedWrite[];
+}
+
 /** Record of a run of a scenario, for the oracles; plain data. */
 export interface RunRecord {
   readonly steps: readonly SettledStep[];
@@ -90,6 +98,8 @@ export interface RunRecord {
     readonly duration: number;
     readonly writes: number;
   };
+  /** What a new process of the operator does after the idle time, if one starts. */
+  readonly restart?: Restart | undefined;
   /** Violations of custom invariants. */
   readonly violations: readonly {
     readonly oracle: string;

@@ -116,10 +116,13 @@ export function stateKey(object: JsonObject): string {
  *
  * @param objects All objects of the cluster.
  * @param ignored Keys of objects that existed before the workload.
+ * @param options.keepsTimes Whether times stay as they are, to compare moments of
+ * one run.
  */
 export function clusterState(
   objects: readonly JsonObject[],
   ignored: ReadonlySet<string> = new Set(),
+  options: { readonly keepsTimes?: boolean } = {},
 ): ClusterState {
   const keys = new Map<string, string>();
   const kept: (readonly [string, JsonObject])[] = [];
@@ -141,7 +144,7 @@ export function clusterState(
   return new Map(
     kept.sort(([a], [b]) => a < b ? -1 : 1).map(([key, object]) => [
       key,
-      comparable(object, named),
+      comparable(object, named, options),
     ]),
   );
 }
@@ -163,6 +166,7 @@ export function isLeftOut(object: JsonObject): boolean {
 function comparable(
   object: JsonObject,
   named: (text: string) => string,
+  { keepsTimes = false }: { readonly keepsTimes?: boolean },
 ): JsonObject {
   const { generation, managedFields } = metadataOf(object);
   const isOfKubernetes = isBuiltIn(
@@ -176,7 +180,7 @@ function comparable(
       !isApplied(managedFields, name)
     ) return undefined;
     if (typeof value === "string") {
-      if (TIME_REGEXP.test(value)) return "<time>";
+      if (TIME_REGEXP.test(value)) return keepsTimes ? value : "<time>";
       // Messages of conditions name the generation.
       return named(value).replace(/\bgeneration \d+/g, "generation <number>");
     }
@@ -193,7 +197,9 @@ function comparable(
         .map((item) => walk(item, "", false));
       return items.length === 0 ? undefined : items.toSorted(byType);
     }
-    if (typeof value === "number") return isTime(value) ? "<time>" : value;
+    if (typeof value === "number") {
+      return isTime(value) && !keepsTimes ? "<time>" : value;
+    }
     if (!isJsonObject(value)) return value;
     const fields = Object.entries(value).filter(([field]) =>
       !inMetadata || !SERVER_METADATA.has(field)

@@ -5,11 +5,12 @@
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   connect,
+  type Http2Session,
   type IncomingHttpHeaders,
 } from "node:http2";
 import { after, test as nodeTest } from "node:test";
@@ -20,8 +21,10 @@ import {
 } from "../../../core/admission/certificates.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { textResponse } from "../../../dev/apiserver/http/exchange.ts";
+import { Http2Sessions } from "../../../dev/apiserver/http/http2_sessions.ts";
 import { Listener } from "../../../dev/apiserver/http/listener.ts";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { frame, PREFACE } from "../../support/http2_frames.ts";
 import { inTime } from "../../support/in_time.ts";
 import { until } from "../../support/until.ts";
 
@@ -269,10 +272,26 @@ test("A client of HTTP/2 that gives no sign of life is disconnected", async () =
   socket.on("error", () => {}).resume();
   const closed = once(socket, "close");
   await once(socket, "secureConnect");
-  // The preface, settings without any, and no answer to pings.
-  socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+  // No answer to pings follows.
+  socket.write(Buffer.concat([PREFACE, frame("SETTINGS", 0, 0)]));
   await inTime("the server closes the connection", closed);
   await listener.close();
+});
+
+test("A destroyed session that Node does not close gets no ping, and is closed", async () => {
+  const session = Object.assign(new EventEmitter(), {
+    destroyed: false,
+    ping: () => assert.ok(!session.destroyed, "as Node's session throws"),
+    destroy: () => session.destroyed = true,
+  });
+  session.destroy();
+  const closed = new Promise<void>((close) =>
+    new Http2Sessions(1).add(session as unknown as Http2Session, () => {
+      session.emit("close");
+      close();
+    })
+  );
+  await inTime("the server closes the connection", closed);
 });
 
 test("Headers and streams beyond their limits are refused, and others go on", () =>

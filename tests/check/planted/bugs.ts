@@ -181,8 +181,8 @@ export const PLANTED: readonly PlantedBug[] = [
     "members: String(spec.members), at: String(Date.now()) },",
   ]],
   ["hot loop", "the status has the time", [
-    `message: spec.members === 0`,
-    "message: String(now) || spec.members === 0",
+    `message: spec.members === 0 ? "Nobody is there" : ""`,
+    "message: String(now)",
   ]],
   ["hot loop", "each run counts itself", [
     SERVICE,

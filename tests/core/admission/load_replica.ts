@@ -1,6 +1,5 @@
 /** Replica of an operator that validates ConfigMaps, for `load_replicas.ts`. */
 import process from "node:process";
-import { ROTATION_TIMES } from "../../../core/admission/certificate_rotation.ts";
 import { replaceHost } from "../../../core/client/host.ts";
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
@@ -13,18 +12,17 @@ export interface ReplicaState {
   readonly port: number | undefined;
 }
 
-const { FRONT = "", PROMOTED = "", FORGOTTEN = "" } = process.env;
+const { FRONT = "", AHEAD = "" } = process.env;
 /** Interval of the checks of webhooks. */
 const CHECK_MS = 60_000;
 
+/** How far its wall time is ahead of the time, in milliseconds. */
+let ahead = Number(AHEAD);
+process.on("message", (told) => void (ahead = Number(told)));
+
 const clock: Clock = {
   ...systemClock,
-  wallTime() {
-    const now = Date.now();
-    const { overlap, farewell } = ROTATION_TIMES;
-    if (now < Number(PROMOTED)) return now;
-    return now + overlap + 60_000 + (now < Number(FORGOTTEN) ? 0 : farewell);
-  },
+  wallTime: () => Date.now() + ahead,
   setTimer: (callback, delay) =>
     systemClock.setTimer(callback, delay === CHECK_MS ? 1_000 : delay),
 };
@@ -54,3 +52,4 @@ const say = () => {
 const timer = setInterval(say, 20);
 await operator.run();
 clearInterval(timer);
+process.disconnect();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { untyped } from "../../../core/api/kind.ts";
+import type { Client } from "../../../core/client/client.ts";
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { migrateStorage } from "../../../core/conversion/migrate_storage.ts";
 import { CRD_KIND } from "../../../core/crd/crd_object.ts";
@@ -178,58 +179,109 @@ test("migrateStorage() keeps the versions if an object is left, and mends it lat
   });
 });
 
+/** The kind by which a server offers to migrate, which no controller serves. */
+const Offer = defineKind({
+  group: "storagemigration.k8s.io",
+  version: "v1",
+  kind: "StorageVersionMigration",
+  scope: "Cluster",
+  annotations: { "api-approved.kubernetes.io": "unapproved" },
+  spec: z.object({
+    resource: z.object({ group: z.string(), resource: z.string() }),
+  }),
+  status: z.object({
+    conditions: z.array(
+      z.object({ type: z.string(), status: z.string(), message: z.string() }),
+    ),
+  }),
+});
+
+/** Runs the migration; at each pause between reads, a controller is at work. */
+async function migrateBy(
+  client: Client,
+  work: (name: string) => Promise<unknown>,
+  said: string[] = [],
+) {
+  const clock: Clock = {
+    ...systemClock,
+    setTimer(callback, delay) {
+      if (delay !== 1_000) return systemClock.setTimer(callback, 0);
+      const name = /StorageVersionMigration (\S+)\.$/.exec(said.join())?.[1];
+      work(name ?? "").finally(callback);
+      return { clear() {}, ref() {}, unref() {} } as never;
+    },
+  };
+  const say = (text: string) => void said.push(text);
+  return await migrateStorage(client, NAME, { ...options(), clock, say });
+}
+
 test("migrateStorage() lets a server migrate that offers to", async () => {
   await withStored(async (server) => {
     const { client } = server;
-    const Migration = defineKind({
-      group: "storagemigration.k8s.io",
-      version: "v1",
-      kind: "StorageVersionMigration",
-      scope: "Cluster",
-      annotations: { "api-approved.kubernetes.io": "unapproved" },
-      spec: z.object({
-        resource: z.object({ group: z.string(), resource: z.string() }),
-      }),
-      status: z.object({
-        conditions: z.array(
-          z.object({
-            type: z.string(),
-            status: z.string(),
-            message: z.string(),
-          }),
-        ),
-      }),
-    });
-    await installCrd(client, Migration);
-    const end = async (type: string) => {
-      for (;;) {
-        const { items } = await client.list(Migration);
-        const open = items.find(({ status }) => status === undefined);
-        if (open === undefined) {
-          await new Promise((resolve) => setTimeout(resolve, 1));
-          continue;
-        }
-        assert.deepEqual(open.spec.resource, {
-          group: "sea.example.org",
-          resource: "buoys",
-        });
-        const { name } = open.metadata;
-        const condition = { type, status: "True", message: "no rights" };
-        return await client.status.patch(Migration, { name }, {
-          status: { conditions: [condition] },
-        });
-      }
+    await installCrd(client, Offer);
+    const end = (type: string) => async (name: string) => {
+      const { spec } = await client.get(Offer, { name });
+      assert.deepEqual(spec.resource, {
+        group: "sea.example.org",
+        resource: "buoys",
+      });
+      const condition = { type, status: "True", message: "no rights" };
+      await client.status.patch(Offer, { name }, {
+        status: { conditions: [condition] },
+      });
     };
-    const [, failed] = await Promise.allSettled([
-      end("Failed"),
-      migrateStorage(client, NAME, options()),
-    ]);
-    assert.match(String(Reflect.get(failed, "reason")), /received no rights/);
-    const [, { written }] = await Promise.all([
-      end("Succeeded"),
-      migrateStorage(client, NAME, options()),
-    ]);
+    await assert.rejects(
+      migrateBy(client, end("Failed")),
+      /received no rights/,
+    );
+    // Its controller changes the status of the definition at the same time.
+    const other = server.faults.add({
+      verb: "patch",
+      resource: "customresourcedefinitions",
+      subresource: "status",
+      effect: { conflict: true },
+      count: 1,
+    });
+    const { written } = await migrateBy(client, end("Succeeded"));
     assert.equal(written, 0);
+    assert.equal(other.hits, 1);
+    assert.deepEqual(await storedVersions(server), ["v1"]);
+  });
+});
+
+test("migrateStorage() does not leave to a server what it cannot convert", async () => {
+  await withStored(async (server) => {
+    const { client } = server;
+    await installCrd(client, Offer);
+    reads = (text) => text === "1" ? Number.NaN : Number(text);
+    await assert.rejects(
+      migrateBy(client, () => Promise.reject(new Error("it was asked"))),
+      /mend what the server refuses, and repeat: received default\/buoy-1: /,
+    );
+    assert.deepEqual((await client.list(Offer)).items, []);
+    assert.deepEqual(await storedVersions(server), ["v1beta1", "v1"]);
+    reads = Number;
+  });
+});
+
+test("migrateStorage() writes the objects if the server offers to, and does not", async () => {
+  await withStored(async (server, storedAs) => {
+    const { client } = server;
+    await installCrd(client, Offer);
+    let pauses = 0;
+    const said: string[] = [];
+    const { written } = await migrateBy(client, () => {
+      pauses++;
+      return Promise.resolve();
+    }, said);
+    assert.equal(pauses, 30);
+    assert.equal(written, 3);
+    assert.equal(
+      said.at(-1),
+      "The server has not begun, so they are written from here.",
+    );
+    assert.deepEqual((await client.list(Offer)).items, []);
+    assert.deepEqual(new Set(storedAs()), new Set(["sea.example.org/v1"]));
     assert.deepEqual(await storedVersions(server), ["v1"]);
   });
 });

@@ -290,3 +290,24 @@ test("installCrd() ends when the definition is deleted while it waits", async ()
     await server.stop();
   }
 });
+
+test("installCrd() warns of a definition that is being deleted", async () => {
+  await withServer(async ({ client }) => {
+    await installCrd(client, Lamp);
+    const lamp = { namespace: "default", name: "a" };
+    await client.create(Lamp, {
+      metadata: { ...lamp, finalizers: ["sample.coracle.dev/lamp"] },
+      spec: {},
+    });
+    await client.delete(CRD_KIND, key);
+    const warnings: unknown[] = [];
+    const warn = (...line: unknown[]) => void warnings.push(line);
+    await installCrd(client, Lamp, { logger: { ...silentLogger, warn } });
+    assert.deepEqual(warnings, [[
+      "A CustomResourceDefinition is being deleted: its kind is not served once it is gone, until it is installed again",
+      { definition: key.name },
+    ]]);
+    // Who installs it can still clean up the object that holds it.
+    await client.patch(Lamp, lamp, { metadata: { finalizers: null } });
+  });
+});

@@ -29,7 +29,7 @@ function inspected(parts: {
   const { object } = parts;
   const controller = {
     settings: {},
-    primaries: { get: () => object as KubernetesObject },
+    current: () => object as KubernetesObject,
     health: () => ({
       name: "widgets",
       informers: [{ kind: "v1 Pod", watches }],

@@ -376,6 +376,12 @@ kubectlTest(
       );
     });
   },
+  {
+    needs: [
+      "/apis/admissionregistration.k8s.io/v1",
+      "mutatingadmissionpolicies",
+    ],
+  },
 );
 
 kubectlTest(

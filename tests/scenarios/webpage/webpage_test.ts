@@ -9,10 +9,12 @@ import { Client } from "../../../core/client/client.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
 import { Namespace } from "../../../core/kinds/mod.ts";
 import { coracle, Program, runtimeCommand } from "../../support/program.ts";
+import { removesDefinitions } from "../../support/remove_objects.ts";
 import { ON_REAL_CLUSTER } from "../../support/scenario_cluster.ts";
 import { tellWebPageStory } from "./webpage_story.ts";
 
 const EXAMPLE = "examples/webpage.ts";
+removesDefinitions({ group: "sample.coracle.dev", plural: "webpages" });
 
 async function withFolder(
   body: (kubeconfig: string, folder: string) => Promise<void>,

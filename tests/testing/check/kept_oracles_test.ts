@@ -6,14 +6,18 @@ import {
   defineKind,
   type ObjectOf,
   Operator,
+  setStatus,
 } from "../../../mod.ts";
+import type { JsonObject } from "../../../core/patch/json_value.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { MARK, withoutMark } from "../../../dev/testing/check/mark.ts";
 import type { Perturbation } from "../../../dev/testing/check/plan.ts";
+import type { TracedWrite } from "../../../dev/testing/check/run_record.ts";
 import type { Case } from "../../../dev/testing/check/violation.ts";
 import {
   checkedObject,
+  clean,
   create,
   gadget,
   judged,
@@ -202,4 +206,93 @@ test("An operator that draws a key again when its cache lags is found", async ()
     "Secret default/keys gets another data.key, in the reference it keeps the first one: its data is lost",
   ]);
   assert.deepEqual(await titles("stale", drawing(true)), []);
+});
+
+test("What a new process changes for no reason is named, with its time", () => {
+  const config = (at: string, name = "a") =>
+    checkedObject("ConfigMap", name, { data: { at } });
+  const [noon, later] = ["2026-01-02T12:00:00Z", "2026-01-02T12:05:00Z"];
+  const apply = write("apply ConfigMap a", { effect: "changed" });
+  const found = (
+    before: readonly JsonObject[],
+    after: readonly JsonObject[],
+    { writes = [apply], idle = 0, known = [] }: {
+      readonly writes?: readonly TracedWrite[];
+      /** Number of changes in the idle day. */
+      readonly idle?: number;
+      readonly known?: readonly string[];
+    } = {},
+  ) => {
+    const late = Array.from({ length: idle }, () => ({ ...apply, step: 1 }));
+    const record = run([create, ...late], [[gadget, service]], {
+      restart: { before, after, writes },
+      before: known,
+    });
+    return clean(record, "apply").map(({ oracle, text }) =>
+      `${oracle}: ${text}`
+    );
+  };
+  const end = "when the operator starts again, though nothing has changed";
+  assert.deepEqual(found([config(noon)], [config(later)]), [
+    `stays: ConfigMap default/a gets another data.at ${end}`,
+  ]);
+  assert.deepEqual(found([], [config(noon)]), [
+    `stays: ConfigMap default/a is created ${end}`,
+  ]);
+  assert.deepEqual(found([config(noon)], []), [
+    `stays: ConfigMap default/a is deleted ${end}`,
+  ]);
+  const [before, after] = [[config(noon)], [config(later)]];
+  assert.deepEqual(found(before, before), []);
+  // The runs at the end of the longest interval explain two changes in a day.
+  assert.equal(found(before, after, { idle: 3 }).length, 1);
+  assert.deepEqual(found(before, after, { idle: 4 }), []);
+  // Others changed it, or it was there before.
+  assert.deepEqual(found(before, after, { writes: [] }), []);
+  const nothing = { ...apply, effect: "nothing" } as const;
+  assert.deepEqual(found(before, after, { writes: [nothing] }), []);
+  assert.deepEqual(
+    found(before, after, { known: ["ConfigMap default/a"] }),
+    [],
+  );
+});
+
+test("A status with the time of each run is found without a plan", async () => {
+  const Clock = defineKind({
+    group: "test.coracle.dev",
+    version: "v1",
+    kind: "Clock",
+    spec: z.object({ size: z.int() }),
+    status: z.object({ seen: z.string(), since: z.string() }).partial(),
+  });
+  const titles = async (...ignore: readonly string[]) => {
+    const { findings } = await checkOperator({
+      operator(options) {
+        const operator = new Operator(options);
+        operator.register(Clock, {
+          reconcile({ status }, { clock }) {
+            const seen = new Date(clock.wallTime()).toISOString();
+            return setStatus({ seen, since: status?.since ?? seen });
+          },
+        });
+        return operator;
+      },
+      kinds: [Clock],
+      ignore,
+      plans: 1,
+      workload: [{
+        apply: {
+          apiVersion: "test.coracle.dev/v1",
+          kind: "Clock",
+          metadata: { name: "a", namespace: "default" },
+          spec: { size: 1 },
+        },
+      }],
+    });
+    return findings.map(({ title }) => title);
+  };
+  assert.deepEqual(await titles(), [
+    "Clock default/a gets another status.seen when the operator starts again, though nothing has changed",
+  ]);
+  assert.deepEqual(await titles("Clock .status.seen"), []);
 });

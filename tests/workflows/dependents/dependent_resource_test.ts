@@ -232,6 +232,9 @@ test("isImmutable knows the words of servers for immutable fields", () => {
   for (
     const message of [
       "spec.selector: field is immutable",
+      'roleRef: Invalid value: {"Name":"b"}: cannot change roleRef',
+      'roleRef: Invalid value: {"Name":"b"}: field is immutable',
+      'spec.serviceName: Invalid value: "b": field is immutable',
       "clusterIP: may not change once set",
       "spec: Forbidden: updates to statefulset spec are forbidden",
       "pod updates may not add or remove containers",

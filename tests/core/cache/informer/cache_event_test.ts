@@ -25,6 +25,8 @@ test("Keys of headers have a namespace only where the object has one", () => {
 const READER = {
   number: 1,
   find: () => undefined,
+  keyAt: () => assert.fail("The event has a header"),
+  headerAt: () => assert.fail("The event has a header"),
   decode: (header: unknown) => ({
     metadata: { name: "a", resourceVersion: versionOf(header) },
   }),
@@ -116,8 +118,7 @@ test("CurrentEvent compares the metadata of each change that it is used for", ()
     isRegular: true,
   });
   const reader = {
-    number: 1,
-    find: () => undefined,
+    ...READER,
     decode: () => ({ metadata: { name: "a" } }),
   };
   const event = new CurrentEvent(reader, change("web", "web"));

@@ -71,9 +71,7 @@ class Parts {
   restore(): Promise<string | undefined> {
     return this.snapshot.restore({
       begin: () => {},
-      take: (header) => {
-        assert.equal(this.store.put(header).outcome, "added");
-      },
+      take: (slot) => assert.notEqual(this.store.keyAt(slot), undefined),
     }, {
       slice: new TimeSlice(systemClock),
       clock: systemClock,

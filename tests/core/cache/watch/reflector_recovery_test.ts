@@ -410,6 +410,7 @@ test("Reflector takes no event before its sink has the whole state", async () =>
     sink: {
       init: note("init"),
       initApply: note("initApply"),
+      initRestored: note("initRestored"),
       initDone: () => done.promise,
       restored: note("restored"),
       caughtUp: note("caughtUp"),

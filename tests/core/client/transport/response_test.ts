@@ -6,69 +6,24 @@
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { test } from "node:test";
 import { constants, gzipSync } from "node:zlib";
-import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
 import type {
   HttpRequest,
   HttpTransport,
 } from "../../../../core/client/transport/transport.ts";
+import {
+  type Answer,
+  CHUNKED,
+  HEAD,
+  OK,
+  thenEnd,
+  withAnswers,
+} from "../../../support/answering_peer.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { get, testEachRequest, text } from "../../../support/transport_case.ts";
 import { until } from "../../../support/until.ts";
-
-const HEAD = "HTTP/1.1 200 OK\r\n";
-const OK = `${HEAD}content-length: 2\r\n\r\n`;
-const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
-
-/** Server of one test. */
-interface Peer {
-  /** Number of connections so far. */
-  connections: number;
-  /** Sockets that are open. */
-  readonly open: Set<Socket>;
-  /** Requests that arrived, each with its body. */
-  readonly requests: string[];
-}
-
-/** Answer to a request, or what the server does with its socket. */
-type Answer = string | Uint8Array | ((socket: Socket) => void);
-
-/** Runs a test with a server that answers one request after the other. */
-async function withAnswers(
-  answers: readonly Answer[],
-  run: (transport: HttpTransport, peer: Peer) => Promise<void>,
-): Promise<void> {
-  const left = [...answers];
-  const peer: Peer = { connections: 0, open: new Set(), requests: [] };
-  const server = createServer((socket) => {
-    peer.connections++;
-    peer.open.add(socket);
-    socket.on("close", () => peer.open.delete(socket));
-    socket.on("error", () => {});
-    socket.on("data", (data) => {
-      peer.requests.push(data.toString("latin1"));
-      const answer = left.shift() ?? "";
-      if (typeof answer === "function") answer(socket);
-      else if (typeof answer === "string") socket.write(answer, "latin1");
-      else socket.write(answer);
-    });
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  const transport = await openHttpTransport({
-    server: `http://127.0.0.1:${port}`,
-  });
-  try {
-    await run(transport, peer);
-  } finally {
-    await transport.close();
-    for (const socket of peer.open) socket.destroy();
-    server.close();
-  }
-}
 
 /** Sends a request and reads its response. */
 async function read(
@@ -96,11 +51,6 @@ function inParts(...parts: readonly string[]): Answer {
         ),
     );
   };
-}
-
-/** Ends the connection behind an answer. */
-function thenEnd(answer: string): Answer {
-  return (socket) => socket.end(answer, "latin1");
 }
 
 const READ: Readonly<Record<string, readonly [Answer, string]>> = {
@@ -134,82 +84,6 @@ for (const [what, [answer, body]] of Object.entries(READ)) {
         assert.equal(await read(transport, get("/x")), body);
       }),
   );
-}
-
-const LONG = "b".repeat(16_400);
-const REFUSED: Readonly<Record<string, string>> = {
-  "another protocol": "SSH-2.0-OpenSSH_9.6\r\n\r\n",
-  "HTTP/2": "HTTP/2 200\r\n\r\n",
-  "HTTP/1.2": "HTTP/1.2 200 OK\r\n\r\n",
-  "no status code": "HTTP/1.1 OK\r\n\r\n",
-  "a status code of four digits": "HTTP/1.1 2000 OK\r\n\r\n",
-  "a switch of protocols":
-    "HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
-  "lines that end with LF": "HTTP/1.1 200 OK\n\n",
-  "CR within a line": `${HEAD}a: b\rc: d\r\n\r\n`,
-  "a folded header": `${HEAD}a: b\r\n c\r\n\r\n`,
-  "a space before the colon": `${HEAD}a : b\r\n\r\n`,
-  "a header without a name": `${HEAD}: b\r\n\r\n`,
-  "a header without a colon": `${HEAD}a\r\n\r\n`,
-  "a NUL": `${HEAD}a: \0\r\n\r\n`,
-  "a head that is too long": `${HEAD}a: ${LONG}\r\n\r\n`,
-  "trailers that are too long": `${CHUNKED}0\r\na: ${LONG}\r\n\r\n`,
-  "two lengths": `${HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\nab`,
-  "the same length twice":
-    `${HEAD}content-length: 1\r\ncontent-length: 1\r\n\r\na`,
-  "a negative length": `${HEAD}content-length: -1\r\n\r\n`,
-  "a hexadecimal length": `${HEAD}content-length: 0x1\r\n\r\na`,
-  "a length that no number has": `${HEAD}content-length: ${
-    "9".repeat(30)
-  }\r\n\r\n`,
-  "a length of chunks":
-    `${HEAD}transfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n0\r\n\r\n`,
-  "another coding": `${HEAD}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
-  "chunks of chunks":
-    `${HEAD}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-  "a chunk without a size": `${CHUNKED}\r\n`,
-  "a chunk with only an extension": `${CHUNKED};a\r\n`,
-  "a signed size": `${CHUNKED}+1\r\na\r\n`,
-  "a size with another letter": `${CHUNKED}1g\r\na\r\n0\r\n\r\n`,
-  "a size with a prefix": `${CHUNKED}0x1\r\na\r\n`,
-  "a size that no number has": `${CHUNKED}${"f".repeat(30)}\r\n`,
-  "a size that ends with LF": `${CHUNKED}1\na\r\n0\r\n\r\n`,
-  "CR within an extension": `${CHUNKED}1;a\rb\r\na\r\n0\r\n\r\n`,
-  "a chunk longer than its size": `${CHUNKED}1\r\nab\r\n0\r\n\r\n`,
-  "a chunk without an end": `${CHUNKED}1\r\na1\r\nb\r\n0\r\n\r\n`,
-  "a folded trailer": `${CHUNKED}0\r\n a: b\r\n\r\n`,
-  "a trailer without a colon": `${CHUNKED}0\r\na\r\n\r\n`,
-};
-for (const [what, answer] of Object.entries(REFUSED)) {
-  test(`A response is refused, and its connection closed: ${what}`, () =>
-    withAnswers([answer], async (transport, { open }) => {
-      await assert.rejects(read(transport), /^Error: Cannot reach http:/);
-      await until("it is closed", () => open.size === 0);
-    }));
-}
-
-const ENDLESS: Readonly<Record<string, readonly [string, string]>> = {
-  "interim responses": ["", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"],
-  "headers": [HEAD, `a: ${"b".repeat(500)}\r\n`],
-  "one header": [`${HEAD}a: `, "b".repeat(500)],
-  "one name of a header": [HEAD, "a".repeat(500)],
-  "trailers": [`${CHUNKED}0\r\n`, `a: ${"b".repeat(500)}\r\n`],
-};
-for (const [what, [start, more]] of Object.entries(ENDLESS)) {
-  test(`A response is refused that has endless ${what}`, () => {
-    const flood: Answer = (socket) => {
-      socket.write(start);
-      const write = () => {
-        if (socket.destroyed) return;
-        socket.write(more.repeat(20), () => setImmediate(write));
-      };
-      write();
-    };
-    return withAnswers([flood], async (transport, { open }) => {
-      await assert.rejects(read(transport), /^Error: Cannot reach http:/);
-      await until("it is closed", () => open.size === 0);
-    });
-  });
 }
 
 const CUT: Readonly<Record<string, string>> = {

@@ -9,6 +9,7 @@ import {
   noUpdate,
   patchResource,
   patchStatus,
+  removeFinalizer,
 } from "../../../../core/controller/result.ts";
 import { Dispatcher } from "../../../../core/controller/run/dispatcher.ts";
 import { ConfigMap } from "../../../../core/kinds/core_v1.ts";
@@ -154,6 +155,43 @@ test("Dispatcher reschedules a run as its workflow asks, unless the result does"
       workflow: given,
     });
     assert.deepEqual((await result).end, { type: "done", delay });
+  }
+});
+
+test("Dispatcher fails a run by what its workflow collects, unless it has a delay", async () => {
+  const collected = {
+    done: false,
+    throwIfFailed() {
+      throw new Error("collected");
+    },
+  };
+  const workflow = {
+    reconcile: () => Promise.resolve(collected),
+    cleanup: () => Promise.resolve(collected),
+    resultIn: () => collected,
+  };
+  const outcomes = [
+    [noUpdate(), removeFinalizer(), "Error: collected"],
+    [undefined, keepFinalizer(), "Error: collected"],
+    [
+      noUpdate().rescheduleAfter("1s"),
+      keepFinalizer().rescheduleAfter("1s"),
+      "undefined",
+    ],
+  ] as const;
+  for (const explicit of [false, true]) {
+    for (const [reconciled, cleaned, error] of outcomes) {
+      for (const primary of [WITH_FINALIZER, DELETED]) {
+        const { result, steps } = dispatched({
+          reconcile: () => reconciled,
+          cleanup: () => cleaned,
+        }, { primary, workflow: { ...workflow, explicit } });
+        const ended = await result;
+        assert.equal(String(ended.error), error);
+        assert.equal(ended.end.type, error === "undefined" ? "done" : "failed");
+        assert.deepEqual(steps, []);
+      }
+    }
   }
 });
 
