@@ -215,7 +215,8 @@ async function startServers(
     `--token-auth-file=${files.path("tokens.csv")}`,
     `--admission-control-config-file=${files.path("admission.json")}`,
     "--authorization-mode=RBAC",
-    "--service-cluster-ip-range=10.0.0.0/24",
+    // Many Services need many addresses.
+    `--service-cluster-ip-range=10.0.0.0/${audits ? 16 : 24}`,
     "--endpoint-reconciler-type=none",
     ...audits
       ? [
