@@ -79,7 +79,11 @@ export function kubeconfigSecrets(options: {
   readonly key?: string | undefined;
 }): ClusterSet {
   checkOptions(options, RULES, "kubeconfigSecrets()");
-  return (context) => follow(options, context);
+  const { namespace } = options;
+  return Object.assign(
+    (context: ClusterSetContext) => follow(options, context),
+    { reads: { kind: Secret, namespace } },
+  );
 }
 
 async function* follow(

@@ -20,6 +20,15 @@ export interface OperatorHandle {
     readonly stateKind?:
       | { readonly kind: Kind; readonly namespace?: string | undefined }
       | undefined;
+    /** Clusters of the primaries; undefined for that of the operator. */
+    readonly clusters?:
+      | {
+        /** Objects of the operator's own cluster that the clusters come from. */
+        readonly reads?:
+          | { readonly kind: Kind; readonly namespace?: string | undefined }
+          | undefined;
+      }
+      | undefined;
     /** Selection of the kinds that the controller follows beside its own. */
     readonly watchedSelection?:
       | {

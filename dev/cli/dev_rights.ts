@@ -97,6 +97,8 @@ async function resolved(
     return (await Promise.all(found)).flat();
   };
   const all = controllers.map(async (controller) => {
+    // Its kinds are those of other clusters.
+    if (controller.clusters !== undefined) return [controller];
     const { kind, secondaryKinds, readOnlyKinds } = controller;
     const own = await known([kind]);
     const others = {

@@ -28,6 +28,7 @@ import { EXTRA_RULES, HELPERS, NOTES } from "./helm_templates.ts";
 import { chartValues, imageParts, valuesSchema } from "./helm_values.ts";
 import { policyObjects } from "./policies.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
+import { memberRoles } from "./member_roles.ts";
 
 /** Placeholders in manifests, which a template replaces with expressions. */
 const NAME = "coracle-release-name";
@@ -71,6 +72,7 @@ export function helmChart(
   const place = { name: NAME, namespace: NAMESPACE };
   const { definitions, policies, rbac, userRoles, webhooks, sources } =
     operatorManifests({ ...input, ...place });
+  const members = memberRoles({ ...input, ...place });
   const [account, ...roles] = rbac;
   const bound = roles.map((role) => ({
     ...role,
@@ -113,7 +115,8 @@ export function helmChart(
         },
       },
     ),
-    "rbac.yaml": render(".Values.rbac.create", ...bound, ...userRoles) +
+    "rbac.yaml":
+      render(".Values.rbac.create", ...bound, ...userRoles, ...members) +
       raw(EXTRA_RULES),
     "log.yaml": render(".Values.log", logSettings()),
     "deployment.yaml": onlyOne(input) +

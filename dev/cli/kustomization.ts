@@ -1,5 +1,6 @@
 import { imageParts } from "./helm_values.ts";
 import type { ManifestFile, ToYaml } from "./manifest_output.ts";
+import { memberRoles } from "./member_roles.ts";
 import {
   metricsPorts,
   replicasOf,
@@ -34,7 +35,7 @@ export function kustomization(
   const bases: Readonly<Record<string, readonly unknown[]>> = {
     "namespace.yaml": [found.namespace],
     ...found.definitions.length > 0 && { "crds.yaml": found.definitions },
-    "rbac.yaml": [...found.rbac, ...found.userRoles],
+    "rbac.yaml": [...found.rbac, ...found.userRoles, ...memberRoles(input)],
     ...found.webhooks.length > 0 && { "webhooks.yaml": found.webhooks },
     ...found.policies.length > 0 && {
       "policies.yaml": policyObjects(found.policies),

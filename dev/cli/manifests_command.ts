@@ -14,6 +14,7 @@ import {
   isLoopback,
   type Variable,
 } from "./operator_deployment.ts";
+import { memberRoleName, memberRoles } from "./member_roles.ts";
 import { RUNTIME } from "./runtime.ts";
 import { sayConversions } from "./conversions.ts";
 import { describeFile, type FileDescription } from "./operator_file.ts";
@@ -142,6 +143,7 @@ export const manifestsCommand: Command = {
           ...definitions,
           ...rbac,
           ...userRoles,
+          ...memberRoles(input),
           ...found.webhooks,
           ...policyObjects(policies),
           ...found.sources,
@@ -301,6 +303,13 @@ function assumptions(input: OperatorManifestInput): readonly string[] {
         } or their status, which belong to Kubernetes; a recorded run shows if it does.`,
       );
     }
+  }
+  if (controllers.some(({ clusters }) => clusters !== undefined)) {
+    notes.push(
+      `Printed: the ClusterRole ${
+        memberRoleName(input.name)
+      }, which is bound to nobody: apply it in each cluster that joins, and bind it there to the account of its kubeconfig.`,
+    );
   }
   const [roles] = roleAccess(written);
   if (roles !== undefined) {

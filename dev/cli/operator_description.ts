@@ -29,7 +29,8 @@ function plainController(
 ): Controller {
   const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
     controller;
-  const { listens } = controller;
+  const { clusters, listens } = controller;
+  const reads = clusters?.reads;
   const { settings } = controller;
   const { install, migrateStorage, namespaces, usesFinalizer } = settings;
   const plain = (given: Kind) => plainKind(given, builtIn);
@@ -38,6 +39,8 @@ function plainController(
     kind: plain(kind),
     isJob,
     stateKind: stateKind && { ...stateKind, kind: plain(stateKind.kind) },
+    clusters: clusters &&
+      { reads: reads && { ...reads, kind: plain(reads.kind) } },
     secondaryKinds: secondaryKinds.map(plain),
     readOnlyKinds: readOnlyKinds.map(plain),
     listens: listens?.map(({ name, port, host }) => ({ name, port, host })),

@@ -48,7 +48,9 @@ export function conversionAccess(name: string): KindAccess {
  * Access rights that an operator needs: to watch its primaries, to write their
  * finalizers and status where it does, to manage the objects that it creates,
  * to hold its Leases, to register its webhooks, to review those who read its
- * metrics, and to record Events.
+ * metrics, and to record Events. Of a controller whose primaries are in other
+ * clusters it is the right to read what those clusters come from; the rights in each
+ * of them are those of its kubeconfig.
  *
  * The status and the fields of a built-in kind belong to its own controllers,
  * so only the finalizer of its objects may be written.
@@ -65,6 +67,14 @@ export function operatorAccess(
     namespaces === "current" ? [namespace] : namespaces;
   const access: KindAccess[] = [];
   const ofControllers = controllers.flatMap((controller) => {
+    if (controller.clusters !== undefined) {
+      const { reads } = controller.clusters;
+      return reads === undefined ? [] : [{
+        kind: reads.kind,
+        verbs: WATCH,
+        namespaces: [reads.namespace ?? namespace],
+      }];
+    }
     // A cluster-scoped object may have secondaries in any namespace.
     const namespaces = controller.kind.scope === "Cluster" && !controller.isJob
       ? "all"

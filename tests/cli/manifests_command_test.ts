@@ -242,6 +242,53 @@ for (const [title, options, register, expected] of CASES) {
   });
 }
 
+test("coracle manifests grants the Secrets of clusters, and no primaries there", async () => {
+  const importing = `const { kubeconfigSecrets } = await import("${
+    url("sources/mod.ts")
+  }");`;
+  const registered = (namespace: string) =>
+    `${importing} operator.register(Ship, { reconcile }, { owns: [ConfigMap], clusters: kubeconfigSecrets({ labelSelector: "a=b"${namespace} }) });`;
+  const members = [
+    `ClusterRole: configmaps ${MANAGE}`,
+    `ClusterRole: ${EVENTS}`,
+    `ClusterRole: ships ${OWN}`,
+    "ClusterRole: ships/finalizers update",
+    "ClusterRole: ships/status get,update,patch",
+  ];
+  const file = boats("{}", registered(""));
+  const { found, said } = await manifests(file);
+  assert.deepEqual(
+    rulesOf(found).toSorted(),
+    [
+      ...members,
+      "Role boats-system: secrets get,list,watch",
+    ].toSorted(),
+  );
+  const isMember = ({ metadata }: Manifest) =>
+    metadata.name === "boats-members";
+  assert.deepEqual(rulesOf(found.filter(isMember)).toSorted(), members);
+  assert.equal(found.filter(isMember).length, 1, "it is bound");
+  assert.match(
+    said,
+    /^Printed: the ClusterRole boats-members, which is bound/m,
+  );
+  const other = await manifests(
+    boats(
+      "{ leaderElection: { name: 'boats' } }",
+      `${
+        registered(", namespace: 'fleet'")
+      } operator.register(Boat, { reconcile });`,
+    ),
+  );
+  const home = other.found.filter((one) => !isMember(one));
+  assert.deepEqual(rulesOf(home).toSorted(), [
+    `ClusterRole: boats ${OWN}`,
+    `ClusterRole: ${EVENTS}`,
+    "Role boats-system: leases get,create,update",
+    "Role fleet: secrets get,list,watch",
+  ]);
+});
+
 test("coracle manifests adds recorded requests and drops nothing for them", async () => {
   const record = writeText(
     temporaryFolder(),

@@ -1,3 +1,4 @@
+import type { Kind } from "../../api/kind.ts";
 import { checkOptions, type OptionRules, typeText } from "../../api/options.ts";
 import type { InformerPool } from "../../cache/informer/informer_pool.ts";
 import type { Client } from "../../client/client.ts";
@@ -53,9 +54,16 @@ export interface ClusterSetContext {
  * lacks leave. When the iteration ends, the last set stays; when it fails, the last set
  * stays and the source is called again after a pause.
  */
-export type ClusterSet = (
-  context: ClusterSetContext,
-) => AsyncIterable<readonly Cluster[]>;
+export interface ClusterSet {
+  (context: ClusterSetContext): AsyncIterable<readonly Cluster[]>;
+  /**
+   * Objects of the operator's own cluster that the source reads, in a namespace that
+   * defaults to that of the operator: `coracle manifests` grants the right to do so.
+   */
+  readonly reads?:
+    | { readonly kind: Kind; readonly namespace?: string | undefined }
+    | undefined;
+}
 
 /** Most clusters that a set may have. */
 const MAX_CLUSTERS = 10_000;

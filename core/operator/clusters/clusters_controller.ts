@@ -6,6 +6,7 @@ import { deadline, sleep } from "../../clock.ts";
 import {
   checkClusters,
   type Cluster,
+  type ClusterSet,
   clusterSource,
 } from "../../controller/clusters/cluster_set.ts";
 import {
@@ -104,6 +105,12 @@ export class ClustersController<P extends KubernetesObject>
 
   override get isRemote(): boolean {
     return true;
+  }
+
+  /** Where the clusters come from, for tools. */
+  get clusters(): Pick<ClusterSet, "reads"> {
+    const { clusters } = this.#given;
+    return typeof clusters === "function" ? { reads: clusters.reads } : {};
   }
 
   override get namespaces(): Namespaces | undefined {
