@@ -187,7 +187,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   readonly #writer: BodyWriter;
   readonly #decoder: ObjectDecoder<T>;
   readonly #scanner: EventScanner = new EventScanner();
-  readonly #budget: MemoryBudget | undefined;
+  /** Budget that it shares; undefined once it was closed. */
+  #budget: MemoryBudget | undefined;
   readonly #fetch: FetchObject | undefined;
   /** Fetches in progress, by key; concurrent reads of an object share one. */
   readonly #fetching: Map<string, Promise<T | undefined>> = new Map();
@@ -659,6 +660,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     this.follower = undefined;
     for (const slot of this.#table.slots()) this.#remove(slot);
     this.#budget?.leave(this);
+    // What is done with a closed store charges nobody.
+    this.#budget = undefined;
   }
 
   /** Number of bytes that the budget could move to a lower tier or drop. */
