@@ -31,16 +31,15 @@ export class GarbageCollector {
   readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
   /** UIDs of owners that were not loaded and count as existing. */
   readonly #unknown: Set<string> = new Set();
-  readonly #queue: WorkQueue<string>;
-  /** Newest states of objects that may have to be collected, by uid. */
-  readonly #seen: Map<string, StoredObject> = new Map();
+  /** Objects that may have to be collected, by uid. */
+  readonly #queue: WorkQueue<StoredObject>;
 
   constructor(context: ApiContext) {
     this.#context = context;
     this.#queue = new WorkQueue(
       context.logger,
       "Cannot garbage-collect an object",
-      (uid) => this.#reconcile(uid),
+      (seen) => this.#reconcile(seen),
     );
     context.store.listen((change) => this.#observe(change));
   }
@@ -84,7 +83,6 @@ export class GarbageCollector {
       if (dependents?.size === 0) this.#dependents.delete(uid);
     }
     if (type === "DELETED") {
-      this.#seen.delete(object.uid);
       for (const dependent of this.#dependentsOf(object.uid)) {
         this.#enqueue(dependent);
       }
@@ -102,8 +100,7 @@ export class GarbageCollector {
   }
 
   #enqueue(object: StoredObject): void {
-    this.#seen.set(object.uid, object);
-    this.#queue.add(object.uid);
+    this.#queue.add(object, object.uid);
   }
 
   #enqueueOwners(object: StoredObject): void {
@@ -127,11 +124,8 @@ export class GarbageCollector {
     return stored?.uid === owner.uid ? stored : undefined;
   }
 
-  #reconcile(uid: string): void {
-    const seen = this.#seen.get(uid);
-    this.#seen.delete(uid);
-    const stored = seen &&
-      this.#context.store.collectionOf(seen.definition).get(seen.key);
+  #reconcile({ definition, key, uid }: StoredObject): void {
+    const stored = this.#context.store.collectionOf(definition).get(key);
     if (stored?.uid === uid) this.#collect(stored);
   }
 

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { until } from "../../support/until.ts";
+import { withSession } from "../support/api_session.ts";
 import { workloadTest } from "../support/workload_case.ts";
 
 test(
@@ -38,3 +40,64 @@ test(
     ]);
   }),
 );
+
+const MAPS = "/api/v1/namespaces/default/configmaps";
+
+for (const propagationPolicy of ["Background", "Foreground"]) {
+  test(`Objects with webhooks are garbage-collected: ${propagationPolicy}`, async () => {
+    const reviewed: string[] = [];
+    await withSession(async (session) => {
+      const { metadata } = await session.create(MAPS, {
+        metadata: { name: "owner" },
+      });
+      const owner = { name: "owner", uid: metadata.uid };
+      await session.create(MAPS, {
+        metadata: {
+          name: "part",
+          ownerReferences: [{
+            apiVersion: "v1",
+            kind: "ConfigMap",
+            ...owner,
+            blockOwnerDeletion: true,
+          }],
+        },
+      });
+      await session.create(
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        {
+          metadata: { name: "see" },
+          webhooks: [{
+            name: "see.coracle.dev",
+            clientConfig: { service: { namespace: "ops", name: "see" } },
+            rules: [{
+              operations: ["UPDATE", "DELETE"],
+              apiGroups: [""],
+              apiVersions: ["v1"],
+              resources: ["configmaps"],
+            }],
+            sideEffects: "None",
+            admissionReviewVersions: ["v1"],
+          }],
+        },
+      );
+      await session.send("DELETE", `${MAPS}/owner`, { propagationPolicy });
+      for (const name of ["part", "owner"]) {
+        await until(
+          `${name} is gone`,
+          async () =>
+            (await session.send("GET", `${MAPS}/${name}`)).status === 404,
+        );
+      }
+      assert.ok(reviewed.includes("DELETE part"), reviewed.join());
+    }, {
+      services: {
+        // deno-lint-ignore no-explicit-any -- an AdmissionReview
+        "ops/see": ({ apiVersion, kind, request }: any) => {
+          reviewed.push(`${request.operation} ${request.name}`);
+          const response = { uid: request.uid, allowed: true };
+          return { apiVersion, kind, response };
+        },
+      },
+    });
+  });
+}
