@@ -209,7 +209,7 @@ export interface EventSource<
   beginWrite?(key: ObjectKey): OwnWrite;
   /**
    * Called for each event of a primary, before its run, whatever the filters of
-   * the controller say; it must not wait. By default the source does not follow
+   * the controller say, and after each write of a run to it; it must not wait. By default the source does not follow
    * the primaries.
    */
   onPrimary?(event: PrimaryEvent<P>): void;

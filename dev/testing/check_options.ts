@@ -183,6 +183,11 @@ export interface CheckReport {
      * not come to rest in them.
      */
     readonly unsettled?: number | undefined;
+    /**
+     * Number of scenarios whose states were not compared, because no time was left
+     * for the run with another seed that shows which fields are random.
+     */
+    readonly uncompared?: number | undefined;
     /** Number of writes in the reference runs. */
     readonly writes: number;
     /** Number of watch events in the reference runs. */

@@ -74,6 +74,10 @@ const LINES: readonly (readonly [Partial<Coverage>, string])[] = [
     "1 scenario had no plans: the operator does not come to rest in them.",
   ],
   [
+    { uncompared: 1 },
+    "The states of 1 scenario were not compared: no time was left to see which fields are random; give a bigger --budget.",
+  ],
+  [
     { unanswered: ["GET a", "GET b", "GET c"] },
     "Nothing answered GET a, GET b, GET c: the option externals can, in a file beside the operator's such as operator.check.ts.",
   ],

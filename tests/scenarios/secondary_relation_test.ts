@@ -3,6 +3,7 @@ import { keyOf } from "../../core/api/object_key.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
+import { patchStatus } from "../../core/controller/result.ts";
 import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
@@ -71,6 +72,35 @@ scenario(
     );
     await fixture.until(() => seen.length === 2);
     assert.deepEqual(seen.toSorted(), ["one 2", "two 2"]);
+  },
+);
+
+scenario(
+  "A reference that a run writes to its own object is followed",
+  async (fixture) => {
+    const seen: unknown[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile({ spec }, ctx) {
+        const shared = await ctx.secondary(ConfigMap);
+        seen.push(shared?.data?.["value"]);
+        return patchStatus({ value: spec.value });
+      },
+    }, {
+      sources: [watch<Gadget, ConfigMap>(ConfigMap, {
+        references: ({ status }) =>
+          status?.value === undefined ? [] : [`default/${status.value}`],
+      })],
+    });
+    await fixture.start(operator);
+    await fixture.create("one", { value: "chosen" });
+    await fixture.until(() => seen.length === 1);
+    await fixture.settle();
+    await fixture.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "chosen" },
+      data: { value: "1" },
+    });
+    await fixture.until(() => seen.includes("1"));
   },
 );
 

@@ -166,9 +166,22 @@ export class WriteSender<P extends KubernetesObject> {
       const isOwn = key.name === name && key.namespace === namespace;
       const write = primaries.beginWrite(isOwn ? text : key) as OwnWrite;
       // Another primary has to run for what this one wrote to it.
-      writes.push(isOwn ? write : heard(write));
+      writes.push(isOwn ? this.#followed(write, key) : heard(write));
     }
     return allWrites(writes);
+  }
+
+  /** A write to the own object, of which the sources that follow it hear, too. */
+  #followed(write: OwnWrite, key: ObjectKey): OwnWrite {
+    const { sources } = this.#deps;
+    if (!sources.followsPrimaries) return write;
+    return {
+      succeed(object, result) {
+        write.succeed(object, result);
+        void sources.primaryWritten(key);
+      },
+      fail: () => write.fail(),
+    };
   }
 
   /** Whether a kind is that of the primaries. */

@@ -312,6 +312,18 @@ export class SourceGroup<P extends KubernetesObject> {
     }
   }
 
+  /** Tells them of an own write of a primary, which has no event. */
+  async primaryWritten(key: ObjectKey): Promise<void> {
+    const { primaries, log } = this.#deps;
+    try {
+      const object = await primaries.read(key);
+      if (object === undefined || !primaries.has(key)) return;
+      this.primaryEvent({ type: "modified", key, object });
+    } catch (error) {
+      log.error("Cannot read a primary", { object: keyText(key), error });
+    }
+  }
+
   /** Calls a method of a source, which may be async; its errors are logged. */
   #call(
     source: EventSource<P>,

@@ -213,6 +213,8 @@ class Check {
   /** Reference run of the first scenario, if no controllers are simulated. */
   #first: RunRecord | undefined;
   #masked: readonly string[] = [];
+  /** Names of the scenarios whose random fields are not known, for lack of time. */
+  readonly #uncompared: Set<string> = new Set();
   #runner: Runner | undefined;
   #done = 0;
   #unstable = 0;
@@ -377,7 +379,9 @@ class Check {
     await this.#judgeClean([...references.keys()], all);
     const names = new Map(all.map((one) => [one.name, one]));
     await this.#inParallel(chosen, async (plan) => {
-      if (!this.#fits(plan.scenario)) return;
+      if (!this.#fits(plan.scenario) || this.#uncompared.has(plan.scenario)) {
+        return;
+      }
       await this.#runPlan(plan, names.get(plan.scenario)!);
       this.#done++;
       this.#byKind[kindOf(plan)] = (this.#byKind[kindOf(plan)] ?? 0) + 1;
@@ -389,6 +393,7 @@ class Check {
       notRun: all.length - references.size,
       unsettled: [...references.values()].filter((run) => !isAtRest(run))
         .length,
+      uncompared: this.#uncompared.size,
       planned: wanted.length,
       pruned,
     });
@@ -412,6 +417,11 @@ class Check {
     let complete = true;
     let waiting = small.length;
     await this.#inParallel(small, async (scenario) => {
+      if (this.#uncompared.has(scenario.name)) {
+        waiting--;
+        complete = false;
+        return;
+      }
       const left = Math.max(this.#end - performance.now(), 0);
       // Each scenario leaves a share of the time to those after it.
       const limit = Math.min(left, left * this.#runner!.size / waiting--);
@@ -437,6 +447,7 @@ class Check {
     return this.#report({
       ...counted([...references.values()]),
       scenarios: all.length,
+      uncompared: this.#uncompared.size,
       planned: sum.runs,
       pruned: 0,
       exhaustive: {
@@ -493,15 +504,24 @@ class Check {
       }
       this.#cpu += run.cpu;
       for (const text of run.unanswered) this.#unanswered.add(text);
-      if (all.indexOf(scenario) < MASKING_RUNS && this.#fits(scenario.name)) {
-        const other = await this.#runner!.run({ ...job, seed: this.#seed + 1 });
-        for (const name of differingPlaces(run, other as RunRecord)) {
-          masked.add(name);
-        }
+      if (all.indexOf(scenario) < MASKING_RUNS) {
+        if (this.#fits(scenario.name)) {
+          const seed = this.#seed + 1;
+          const other = await this.#runner!.run({ ...job, seed });
+          for (const name of differingPlaces(run, other as RunRecord)) {
+            masked.add(name);
+          }
+        } else this.#uncompared.add(scenario.name);
       }
       this.#progress("reference", ++done, all.length);
     });
     this.#masked = [...masked, ...this.#options.ignore ?? []];
+    // The later scenarios rely on what the first ones show.
+    if (this.#uncompared.size > 0) {
+      for (const scenario of all.slice(MASKING_RUNS)) {
+        if (runs.has(scenario)) this.#uncompared.add(scenario.name);
+      }
+    }
     return new Map(all.flatMap((scenario) => {
       const run = runs.get(scenario);
       return run === undefined ? [] : [[scenario, run]];
@@ -524,7 +544,11 @@ class Check {
       if (performance.now() > this.#end) return;
       const other = scenario.sameAs && names.get(scenario.sameAs.scenario);
       const plan = { scenario: scenario.name, perturbations: [] };
-      const masked = this.#masked;
+      const isUncompared = [scenario, other].some((one) =>
+        one && this.#uncompared.has(one.name)
+      );
+      if (isUncompared && other) return;
+      const masked = isUncompared ? undefined : this.#masked;
       const { ignore: ignored } = this.#options;
       const job: Job = { do: "clean", scenario, other, masked, ignored };
       const judgement = await this.#runner!.run(job) as Judgement;
@@ -572,6 +596,8 @@ class Check {
         }: received "${plan.scenario}"`,
       );
     }
+    // One plan takes the time that it needs.
+    this.#end = Infinity;
     const references = await this.#references([scenario]);
     if (plan.perturbations.length > 0) await this.#runPlan(plan, scenario);
     else await this.#judgeClean([scenario], all);

@@ -59,7 +59,8 @@ export type Job =
     readonly scenario: Scenario;
     /** Other scenario, which must lead to the same state. */
     readonly other?: Scenario | undefined;
-    readonly masked: readonly string[];
+    /** Undefined if random fields are not known, so that states are not compared. */
+    readonly masked: readonly string[] | undefined;
     /** Those of the masked names that the user has given. */
     readonly ignored?: readonly string[] | undefined;
   }
@@ -232,10 +233,13 @@ export class CheckSession {
   }
 
   async #clean(job: Extract<Job, { do: "clean" }>): Promise<Judgement> {
-    const { scenario, other } = job;
-    const masked = new Set(job.masked);
+    const { other, masked: names } = job;
+    const masked = new Set(names ?? job.ignored);
     const ignored = new Set(job.ignored);
-    const reference = await this.reference(scenario);
+    const reference = await this.reference(job.scenario);
+    const scenario = names
+      ? job.scenario
+      : { ...job.scenario, backTo: undefined };
     const violations = other === undefined
       ? judgeReference({
         scenario,

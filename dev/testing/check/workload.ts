@@ -42,7 +42,7 @@ export interface Scenario {
     readonly isShared?: boolean;
   };
   /** Index of the step whose state the last step must restore. */
-  readonly backTo?: number;
+  readonly backTo?: number | undefined;
 }
 
 /** Name of generated objects. */
