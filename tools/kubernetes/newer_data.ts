@@ -67,7 +67,9 @@ export function newerData(base: RecordedData, newer: RecordedData): NewerData {
       newer.fieldNumbers[name] ?? {},
       base.fieldNumbers[name],
     );
-    if (Object.keys(numbers).length > 0) fieldNumbers[name] = numbers;
+    const isNew = Object.hasOwn(newer.fieldNumbers, name) &&
+      !Object.hasOwn(base.fieldNumbers, name);
+    if (isNew || Object.keys(numbers).length > 0) fieldNumbers[name] = numbers;
   }
   return {
     definitions: added,

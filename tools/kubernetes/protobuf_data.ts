@@ -77,9 +77,8 @@ export function readFieldNumbers(
   const [api = "", apimachinery = "", apiextensions = "", aggregator = ""] =
     modules;
   const messages = readMessages([
-    ...globSync(`${api}/*/v1/generated.proto`),
-    `${api}/autoscaling/v2/generated.proto`,
-    `${api}/apidiscovery/v2/generated.proto`,
+    // Served kinds may have parts of versions that are not served.
+    ...globSync(`${api}/*/v*/generated.proto`),
     `${apimachinery}/pkg/apis/meta/v1/generated.proto`,
     `${apiextensions}/pkg/apis/apiextensions/v1/generated.proto`,
     `${aggregator}/pkg/apis/apiregistration/v1/generated.proto`,
@@ -87,7 +86,9 @@ export function readFieldNumbers(
   const numbers: Record<string, FieldNumbers> = {};
   for (const name of Object.keys(definitions).sort()) {
     const properties = Object.keys(definitions[name]?.properties ?? {});
-    if (properties.length === 0 || !messages.has(name)) continue;
+    const fields = messages.get(name);
+    const isEmpty = fields?.length === 0;
+    if (!isEmpty && (fields === undefined || properties.length === 0)) continue;
     numbers[name] = fieldNumbers(name, messages, properties);
   }
   return numbers;
