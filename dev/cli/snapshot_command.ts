@@ -34,6 +34,7 @@ export const snapshotCommand: Command = {
     const signal = terminal.interrupts();
     const chosen = await kindsOfFlags(flags, file);
     const { readCluster } = await import("../testing/plan/read_cluster.ts");
+    const { mixedNote } = await import("../testing/plan/snapshot.ts");
     const { SnapshotFile } = await import("../testing/plan/snapshot_file.ts");
     const namespaces = listOf(flags, "namespace");
     const progress = progressLine(terminal);
@@ -62,6 +63,8 @@ export const snapshotCommand: Command = {
         const where = namespace === undefined ? "" : ` in ${namespace}`;
         terminal.say(`Not read: ${resource}${where}: ${why}\n`);
       }
+      const note = mixedNote(info);
+      if (note !== undefined) terminal.say(`${note}\n`);
       return 0;
     } catch (error) {
       await target.abandon();

@@ -30,7 +30,7 @@ import type {
   PlanReport,
   SimulatedAnswer,
 } from "./plan_report.ts";
-import type { Snapshot } from "./snapshot.ts";
+import { mixedNote, type Snapshot } from "./snapshot.ts";
 
 /** Writes of an object from which on it may be in a loop. */
 const LOOP_WRITES = 5;
@@ -441,7 +441,8 @@ function notesOf(
         ).slice(0, 5),
       )
     }.`,
-  ].filter((note) => note !== false);
+    mixedNote(info),
+  ].filter((note) => note !== false && note !== undefined);
 }
 
 /** Whether a server serves the kind of a definition. */

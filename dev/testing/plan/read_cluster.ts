@@ -21,6 +21,8 @@ import type {
 const PAGE = 500;
 /** HTTP status of a continue token that is too old. */
 const GONE = 410;
+/** Number of times in a row that a page is read again whose connection broke. */
+const MAX_CUTS = 4;
 /** Maximum size of a page in bytes. */
 const MAX_PAGE_BYTES = 512 * 1024 * 1024;
 
@@ -108,20 +110,24 @@ export async function readCluster(
     selector?: string,
     keeps: (object: UntypedObject) => boolean = () => true,
   ) => {
-    const found = { ...described(resource), objects: 0 };
+    const found: {
+      -readonly [K in keyof SnapshotResource]: SnapshotResource[K];
+    } = { ...described(resource), objects: 0 };
     const namespaces = resource.scope === "Namespaced"
       ? options.namespaces
       : undefined;
     let isRead = false;
     for (const namespace of namespaces ?? [undefined]) {
+      let isPart = false;
       try {
         const pages = pagesOf({ client, transport }, resource, {
           namespace,
           selector,
           signal: options.signal,
         });
-        for await (const { items, left } of pages) {
-          isRead = true;
+        for await (const { items, left, isNewer } of pages) {
+          isRead = isPart = true;
+          if (isNewer) found.isMixed = true;
           const kept = items.filter(keeps).map((object) =>
             isHidden && isSecrets(resource) ? digests(object) : object
           );
@@ -135,10 +141,11 @@ export async function readCluster(
         }
       } catch (error) {
         if (!ApiError.is(error) || error.status === 401) throw error;
+        const why = error.isForbidden ? "forbidden" : error.message;
         unread.push({
           resource: nameOf(resource),
           namespace,
-          why: error.isForbidden ? "forbidden" : error.message,
+          why: isPart ? `read in part, the rest not: ${why}` : why,
         });
       }
     }
@@ -250,9 +257,14 @@ interface Page {
   readonly items: readonly UntypedObject[];
   /** Number of objects on later pages, as far as the server knows it. */
   readonly left: number;
+  /** Whether it is of a newer state than the first page. */
+  readonly isNewer: boolean;
 }
 
-/** Pages of a collection. One whose state is too old goes on in a newer state. */
+/**
+ * Pages of a collection. One whose state is too old goes on in a newer state, and
+ * one whose connection broke is read again.
+ */
 async function* pagesOf(
   { client, transport }: ClusterReader,
   resource: Discovered,
@@ -267,7 +279,9 @@ async function* pagesOf(
   const within = namespace === undefined ? "" : `/namespaces/${namespace}`;
   const apiVersion = group === "" ? version : `${group}/${version}`;
   let next: string | undefined;
-  do {
+  let isNewer = false;
+  let cuts = 0;
+  for (;;) {
     const query = new URLSearchParams({ limit: String(PAGE) });
     if (next !== undefined) query.set("continue", next);
     if (selector !== undefined) query.set("labelSelector", selector);
@@ -280,20 +294,34 @@ async function* pagesOf(
       signal,
     } as const;
     const first = await transport.send(request);
-    if (first.status === GONE && next !== undefined) {
-      const status = JSON.parse(await textOf(first));
+    const isExpired = first.status === GONE && next !== undefined;
+    const isAnswer = first.status < 300 || isExpired;
+    if (!isAnswer) await first.cancel();
+    // It throws what the server says.
+    const response = isAnswer ? first : await client.request(request);
+    let text: string;
+    try {
+      text = await textOf(response);
+    } catch (error) {
+      if (error instanceof RangeError || signal?.aborted || cuts === MAX_CUTS) {
+        throw error;
+      }
+      cuts++;
+      continue;
+    }
+    cuts = 0;
+    if (isExpired) {
+      const status = JSON.parse(text);
       // The server has forgotten the state, and offers the rest in a newer one.
       next = status.metadata?.continue || undefined;
+      isNewer = true;
       if (next !== undefined) continue;
       throw new ApiError(
         `Cannot ${request.action}: its state became too old while it was read`,
         { status: GONE, reason: "Expired" },
       );
     }
-    if (first.status >= 300) await first.cancel();
-    // It throws what the server says.
-    const response = first.status < 300 ? first : await client.request(request);
-    const page = readJson(await textOf(response)) as {
+    const page = readJson(text) as {
       readonly items?: readonly UntypedObject[] | null;
       readonly metadata?: {
         readonly continue?: string;
@@ -307,7 +335,8 @@ async function* pagesOf(
       item.kind = kind;
     }
     const { metadata = {} } = page;
-    yield { items, left: metadata.remainingItemCount ?? 0 };
+    yield { items, left: metadata.remainingItemCount ?? 0, isNewer };
     next = metadata.continue || undefined;
-  } while (next !== undefined);
+    if (next === undefined) return;
+  }
 }

@@ -16,6 +16,8 @@ export interface SnapshotResource {
   readonly kind: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly objects: number;
+  /** Whether later pages are of a newer state, since the first became too old. */
+  readonly isMixed?: boolean;
 }
 
 /** Resource, or a namespace of it, that could not be read. */
@@ -41,6 +43,17 @@ export interface SnapshotInfo {
   readonly hidesSecrets: boolean;
   readonly resources: readonly SnapshotResource[];
   readonly unread: readonly UnreadResource[];
+}
+
+/** Names the resources whose objects are not all of one state, if there are any. */
+export function mixedNote({ resources }: SnapshotInfo): string | undefined {
+  const names = resources.filter(({ isMixed }) => isMixed)
+    .map(({ group, plural }) => group === "" ? plural : `${plural}.${group}`);
+  return names.length === 0
+    ? undefined
+    : `The server forgot a state while it was read: the later objects are of a newer one: ${
+      names.join(", ")
+    }.`;
 }
 
 /** Where the objects of a cluster are put while it is read. */
