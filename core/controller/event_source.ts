@@ -209,8 +209,8 @@ export interface EventSource<
   beginWrite?(key: ObjectKey): OwnWrite;
   /**
    * Called for each event of a primary, before its run, whatever the filters of
-   * the controller say, and after each write of a run to it; it must not wait. By default the source does not follow
-   * the primaries.
+   * the controller say, and after each write of a run to it; it must not wait. By
+   * default the source does not follow the primaries.
    */
   onPrimary?(event: PrimaryEvent<P>): void;
   /**
