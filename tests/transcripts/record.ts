@@ -24,11 +24,11 @@ export async function recordTranscripts(target: Target): Promise<void> {
       );
       const file = new URL(`${transcript.name}.json`, GOLDEN);
       const recorded = JSON.parse(await readFile(file, "utf8")) as Transcript;
-      for (const { step: id, answer } of findings) {
+      for (const { step: id, answer, isNewer } of findings) {
         const step = recorded.steps.find((step) => step.id === id);
         // Setup steps find what an earlier run left behind.
         if (!step || step.setup || answer === undefined) continue;
-        Object.assign(step, { response: answer });
+        Object.assign(isNewer ? step.newer! : step, { response: answer });
       }
       await writeFile(file, `${JSON.stringify(recorded, undefined, 2)}\n`);
     }

@@ -25,6 +25,8 @@ export interface Finding {
   readonly differences: readonly Difference[];
   /** What the server answered, as it is recorded; undefined without an answer. */
   readonly answer?: unknown;
+  /** Whether the step was compared with its `newer` answer. */
+  readonly isNewer?: boolean;
 }
 
 /** Replays transcripts, a few at a time. */
@@ -34,6 +36,7 @@ export class Replay {
   readonly #results: Map<string, Promise<readonly Finding[]>> = new Map();
   readonly #waiting: (() => void)[] = [];
   #free: number;
+  #minor: Promise<number> | undefined;
 
   /**
    * @param target The server.
@@ -52,7 +55,8 @@ export class Replay {
     const result = this.#turn(async () => {
       const scenario = new ScenarioRun(this.#client);
       this.#runs.set(name, scenario);
-      return judge(await scenario.run(transcript));
+      this.#minor ??= minorVersion(this.#client);
+      return judge(await scenario.run(transcript), await this.#minor);
     });
     this.#results.set(name, result);
     return result;
@@ -79,7 +83,16 @@ export class Replay {
   }
 }
 
-function judge(runs: readonly StepRun[]): Finding[] {
+async function minorVersion(client: WireClient): Promise<number> {
+  const { body } = await client.send({
+    method: "GET",
+    path: "/version",
+    headers: {},
+  });
+  return parseInt((body as { minor: string }).minor);
+}
+
+function judge(runs: readonly StepRun[], minor: number): Finding[] {
   const matcher = new Matcher();
   return runs.filter(({ step }) => !step.cleanup).map(({ step, outcome }) => {
     const { error } = outcome;
@@ -87,14 +100,17 @@ function judge(runs: readonly StepRun[]): Finding[] {
       const differences = [{ path: "", expected: "an answer", actual: error }];
       return { step: step.id, differences };
     }
-    const { response = {} } = step;
+    const { newer } = step;
+    const isNewer = newer !== undefined &&
+      minor >= Number(newer.since.split(".")[1]);
+    const response = (isNewer ? newer : step).response ?? {};
     const actual = project(step, outcome);
     const differences = matcher.compare(response, actual)
       .filter((difference) => !isSoft(step, difference));
     const answer = differences.length === 0
       ? undefined
       : matcher.record(response, actual);
-    return { step: step.id, differences, answer };
+    return { step: step.id, differences, answer, isNewer };
   }).filter(({ differences }) => differences.length > 0);
 }
 

@@ -49,6 +49,8 @@ export interface Step {
   readonly soft?: readonly string[];
   readonly ignoreHeaders?: readonly string[];
   readonly response?: Projection;
+  /** What servers answer instead from a minor version of Kubernetes on. */
+  readonly newer?: { readonly since: string; readonly response: Projection };
 }
 
 /** Compared parts of an answer. */
