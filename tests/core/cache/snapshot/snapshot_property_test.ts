@@ -200,7 +200,7 @@ class History {
     const one = this.#present as Incarnation;
     // Changes come in order: once this one is seen, all before it are.
     this.#put("two/last");
-    await settled(this.#server, one, this.#clock);
+    await settled(this.#server, one, this.#clock, true);
     assert.deepEqual(this.#faults, []);
     assert.deepEqual(
       Object.fromEntries([...this.#mirror].toSorted()),

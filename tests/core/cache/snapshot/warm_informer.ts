@@ -79,11 +79,14 @@ export async function incarnation(
 /**
  * Waits until an informer shows what the server has; the server sends bookmarks,
  * and pauses after failures take no time.
+ *
+ * @param hangs Whether the server may never answer: requests are then given up.
  */
 export async function settled(
   server: FakeWatchServer,
   { informer }: Incarnation,
   clock: VirtualClock,
+  hangs = false,
 ): Promise<void> {
   let looks = 0;
   await until("the cache shows what the server has", async () => {
@@ -94,9 +97,10 @@ export async function settled(
       JSON.stringify(stateOf(informer.list())) === JSON.stringify(server.state)
     ) return true;
     // A server that never answers is given up when time passes.
-    if (
-      watches.some(({ state }) => state === "waiting") || ++looks % LOOKS === 0
-    ) await toNextTimer(clock);
+    const isStuck = hangs && ++looks % LOOKS === 0;
+    if (isStuck || watches.some(({ state }) => state === "waiting")) {
+      await toNextTimer(clock);
+    }
     server.bookmark();
     return false;
   }, { every: 0 });
