@@ -21,7 +21,7 @@ function source(
 scenario(
   "A source that throws for a primary prevents no run",
   async (fixture) => {
-    const followed: string[] = [];
+    const followed = new Set<string>();
     const runs: string[] = [];
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -39,21 +39,20 @@ scenario(
           onPrimary: () => Promise.reject(new Error("As asked")),
         }),
         source("follows", {
-          onPrimary: ({ key }) => void followed.push(key.name),
+          onPrimary: ({ key }) => void followed.add(key.name),
         }),
       ],
     });
     await fixture.start(operator);
     await fixture.create("a");
     await fixture.until(() => runs.length === 1);
-    assert.deepEqual(followed, ["a"]);
+    assert.deepEqual([...followed], ["a"]);
     const told = fixture.log.filter(({ message }) =>
       message === "An event source failed"
     );
-    assert.deepEqual(told.map(({ fields }) => fields["source"]), [
-      "throws",
-      "rejects",
-    ]);
+    // They hear of the object, and of the finalizer that a run has added.
+    const sources = new Set(told.map(({ fields }) => fields["source"]));
+    assert.deepEqual([...sources], ["throws", "rejects"]);
   },
 );
 
