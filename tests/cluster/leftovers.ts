@@ -65,7 +65,7 @@ export class Leftovers {
   }
 
   /**
-   * Notes the objects of a cluster, of which nobody else makes any.
+   * Notes the objects of a cluster that nobody else uses.
    *
    * @param kubeconfig Path of the kubeconfig of an administrator.
    */

@@ -304,7 +304,7 @@ export function readBasis({ bytes, start, end }: ByteRange): PageDictionary {
 
 /** What the pages of a frame have in common. */
 export interface FrameFacts {
-  /** Definitions of the indexes of which the entries have values, as JSON. */
+  /** Definitions of the indexes whose values the entries have, as JSON. */
   readonly definitions: readonly string[];
   /** Whether the JSON of all objects has `metadata` only once. */
   readonly isRegular: boolean;

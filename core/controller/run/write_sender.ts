@@ -171,7 +171,7 @@ export class WriteSender<P extends KubernetesObject> {
     return allWrites(writes);
   }
 
-  /** A write to the own object, of which the sources that follow it hear, too. */
+  /** A write to the object of the run; sources that follow primaries are told. */
   #followed(write: OwnWrite, key: ObjectKey): OwnWrite {
     const { sources } = this.#deps;
     if (!sources.followsPrimaries) return write;
