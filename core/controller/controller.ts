@@ -394,14 +394,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     deps: ControllerDeps,
     { partly = false }: { readonly partly?: boolean | undefined } = {},
   ): Promise<void> {
-    const { runningKeys } = this;
-    if (runningKeys.length > 0) {
-      throw new Error(
-        `Cannot start controller "${this.name}": runs of its last start have not ended: received ${
-          runningKeys.join(", ")
-        }`,
-      );
-    }
+    this.checkNoRuns();
     const change = ++this.#changes;
     const checkNotStopped = () => {
       if (change === this.#changes) return;
@@ -644,6 +637,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Creates observers of the runs besides those of each controller. */
   protected observersFor(_deps: ControllerDeps): readonly RunObserver<P>[] {
     return [];
+  }
+
+  /** @throws {Error} If runs of the last start are in progress. */
+  protected checkNoRuns(): void {
+    const { runningKeys } = this;
+    if (runningKeys.length > 0) {
+      throw new Error(
+        `Cannot start controller "${this.name}": runs of its last start have not ended: received ${
+          runningKeys.join(", ")
+        }`,
+      );
+    }
   }
 
   get #started(): ControllerParts<P> {

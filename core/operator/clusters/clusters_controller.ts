@@ -144,14 +144,7 @@ export class ClustersController<P extends KubernetesObject>
    * @throws The error of the source of the clusters, if it fails before its first set.
    */
   override async start(deps: ControllerDeps): Promise<void> {
-    const { runningKeys } = this;
-    if (runningKeys.length > 0) {
-      throw new Error(
-        `Cannot start controller "${this.name}": runs of its last start have not ended: received ${
-          runningKeys.join(", ")
-        }`,
-      );
-    }
+    this.checkNoRuns();
     const { signal } = this.#ending = new AbortController();
     this.#deps = deps;
     // Those of the last start have its dependencies.
