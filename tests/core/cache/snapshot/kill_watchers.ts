@@ -2,8 +2,7 @@
  * Kills processes that write snapshots at random moments, and checks that the next
  * one misses no event, has none twice, and shows no wrong object.
  *
- * Usage: `node --conditions=@coracle/source
- * tests/core/cache/snapshot/kill_watchers.ts [ROUNDS]`, 500 rounds by default.
+ * Usage: `npm run test:kills -- [--rounds N]`, 500 rounds by default.
  *
  * @module
  */
@@ -20,6 +19,7 @@ import { fileURLToPath } from "node:url";
 import { childEnvironment } from "../../../support/child_process.ts";
 import { stateOf } from "../../../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
+import { commandLine } from "../../../support/command_line.ts";
 import { inTime } from "../../../support/in_time.ts";
 import type { Seen } from "./killed_watcher.ts";
 
@@ -118,7 +118,10 @@ function check(seen: Seen, server: FakeWatchServer): void {
 }
 
 if (import.meta.main) {
-  const rounds = Number(process.argv[2] ?? 500);
+  const { integer } = commandLine("kill watchers", {
+    rounds: { type: "string" },
+  });
+  const rounds = integer("rounds", 1) ?? 500;
   const { warm } = await killWatchers(rounds, Math.random);
   process.stdout.write(
     `${rounds} processes were killed, ${warm} began with a snapshot: no event was missed or told twice\n`,

@@ -31,6 +31,8 @@ export interface WarmOptions {
   readonly settings?: Partial<SnapshotSettings>;
   readonly informer?: PooledInformerOptions;
   readonly log?: Logger;
+  /** Whether the handler reads initial events; by default it does. */
+  readonly isRead?: boolean;
 }
 
 /** One incarnation: an informer with the snapshots of a folder. */
@@ -51,6 +53,7 @@ export async function incarnation(
 ): Promise<Incarnation> {
   const { path, clock, cluster = "one", settings, log = silentLogger } =
     options;
+  const { isRead = true } = options;
   const metrics = new MetricsRegistry();
   const folder = await SnapshotFolder.open({
     settings: { path, every: 60_000, exclude: [], resync: false, ...settings },
@@ -63,11 +66,14 @@ export async function incarnation(
   };
   const informer = new Informer(new Client({ transport }), Widget, given);
   const events: string[] = [];
-  informer.addHandler(({ type, key, header, initial }) =>
-    void events.push(
-      `${type} ${key} ${header.resourceVersion}${initial ? " initial" : ""}`,
-    )
-  );
+  informer.addHandler((event) => {
+    const { type, key, initial } = event;
+    if (initial && !isRead) return;
+    const { resourceVersion } = event.header;
+    events.push(
+      `${type} ${key} ${resourceVersion}${initial ? " initial" : ""}`,
+    );
+  });
   const stop = async () => {
     await informer.stop();
     await folder.close();

@@ -38,6 +38,7 @@ class Parts {
       onRestored: () => {},
       onRefused: (reason) => void this.refusals.push(reason),
       onFailed: () => assert.fail("Unexpected failure"),
+      onDamaged: () => assert.fail("Unexpected damage"),
       onClosed: () => {},
     });
     this.store.follower = this.snapshot;

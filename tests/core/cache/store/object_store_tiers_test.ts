@@ -222,6 +222,27 @@ test("ObjectStore removes its objects at its end, and uses no budget", () => {
   assert.equal(budget.used, other.usage().total);
 });
 
+test("ObjectStore moves no bodies of compressed pages at its end", () => {
+  const charges: number[] = [];
+  class RecordedBudget extends MemoryBudget {
+    override charge(...usage: Parameters<MemoryBudget["charge"]>): void {
+      charges.push(usage[1]);
+      super.charge(...usage);
+    }
+  }
+  const budget = new RecordedBudget("64KiB");
+  const store = podStore({ budget });
+  for (let i = 0; i < 64; i++) {
+    put(store, pod({ name: `web-${i}`, spec: { text: noise(i).repeat(50) } }));
+  }
+  budget.settle();
+  assert.ok(store.usage().compressed.objects > 32);
+  charges.length = 0;
+  store.close();
+  assert.ok(charges.length > 0);
+  assert.deepEqual(charges, charges.toSorted((one, other) => other - one));
+});
+
 test("ObjectStore fetches an object again after its last fetch failed", async () => {
   let fetches = 0;
   const { store } = keysOnly((key) => {
