@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
+import type { PolicyRule } from "@coracle/operator/kinds";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { manifestsCommand, nameOf } from "../../dev/cli/manifests_command.ts";
 import {
@@ -12,7 +13,6 @@ import {
   recordText,
   writtenResources,
 } from "../../dev/cli/operator_manifests.ts";
-import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** A manifest, as far as the tests read it. */
