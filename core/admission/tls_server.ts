@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Server as TcpServer, Socket } from "node:net";
 import process from "node:process";
-import { sleep, systemClock } from "../clock.ts";
+import { nextTurn, sleep, systemClock } from "../clock.ts";
 import { listenOn, nodeHttps, serverLimits } from "../node_http.ts";
 import type { KeyPair } from "./certificates.ts";
 
@@ -109,7 +109,7 @@ export class TlsServer {
   async drain(): Promise<void> {
     await sleep(READING_MS, { clock: systemClock }); // Its sockets are real.
     // On a busy process the time may have passed without a look at the sockets.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     const servers = [this.#front, ...this.#servers].filter((one) =>
       one !== undefined
     );
