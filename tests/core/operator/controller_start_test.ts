@@ -10,10 +10,10 @@ import { silentLogger } from "../../../core/logger.ts";
 import { ConfigMap, Node, Secret } from "../../../core/kinds/core_v1.ts";
 import {
   checkSameKind,
-  logSyncProgress,
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
+import { logSyncProgress } from "../../../core/operator/sync_progress.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** A registered controller whose start a function answers, and what became of it. */
@@ -329,7 +329,7 @@ test("logSyncProgress logs every five seconds until it is cancelled", async () =
     clock,
     informers: { size: 0, syncing: () => [] },
     log: { info: (text: string) => logged.push(text) },
-  } as unknown as ControllerDeps);
+  } as unknown as ControllerDeps, new Map());
   await clock.advance(11_000);
   assert.equal(logged.length, 2);
   progress.cancel();
