@@ -2,7 +2,7 @@ import { checkOperator, TestCluster, VirtualClock } from "@coracle/dev";
 import { ConfigMap } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { folderSync } from "./folder_sync.ts";
+import { operator } from "./folder_sync.ts";
 
 const manifest = (name: string, value: string) => ({
   apiVersion: "v1",
@@ -32,7 +32,7 @@ test("The folder example applies, mends and prunes what its folder has", async (
     clock,
     namespace: "default",
     operator: (options) =>
-      folderSync({ ...options, leaderElection: undefined }, repository),
+      operator({ ...options, leaderElection: undefined }, repository),
   });
   try {
     const { client } = cluster;
@@ -66,7 +66,7 @@ test("The folder example applies, mends and prunes what its folder has", async (
 test("The folder example stands its check", async () => {
   const { findings, plans } = await checkOperator({
     operator: (options) =>
-      folderSync(
+      operator(
         { ...options, leaderElection: undefined },
         repositoryOf(manifest("a", "one"), manifest("b", "one")),
       ),

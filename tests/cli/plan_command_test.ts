@@ -8,15 +8,15 @@ import process from "node:process";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { after, test } from "node:test";
 import { ConfigMap, Secret, Service } from "@coracle/operator/kinds";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { TestCluster } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { installCrd } from "@coracle/operator/crd";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { planCommand } from "../../dev/cli/plan_command.ts";
 import { snapshotCommand } from "../../dev/cli/snapshot_command.ts";
 import { readSnapshot } from "../../dev/testing/plan/snapshot_file.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { Site } from "../testing/plan/fixtures/site.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
 import { fixture } from "../testing/plan/cluster_copy.ts";
 
 const writes: string[] = [];

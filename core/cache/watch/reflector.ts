@@ -219,6 +219,8 @@ export class Reflector {
   /** Number of watches that have been opened to catch up; undefined if it has. */
   #catchUps: number | undefined;
   #triedRestore = false;
+  /** Why the whole state must be read again, until that is noted. */
+  #doubt: ConnectionFault | undefined;
   /** Whether the server lost the known version, so that its newest state is read. */
   #versionGone = false;
   /** Whether the next state is read as a WatchList stream. */
@@ -264,6 +266,16 @@ export class Reflector {
     this.#record.state = "stopped";
   }
 
+  /**
+   * Reads the whole state again, whatever is being read.
+   *
+   * @param fault Why: a failure whose remedy is a relist.
+   */
+  relist(fault: ConnectionFault): void {
+    this.#doubt = fault;
+    this.#response?.close(fault);
+  }
+
   health(): WatchHealth {
     return this.#record.health();
   }
@@ -295,6 +307,7 @@ export class Reflector {
   async #attempt(): Promise<void> {
     this.#record.state = "connecting";
     if (!this.#triedRestore) await this.#restore();
+    if (this.#doubt !== undefined) throw this.#doubt;
     const target = await this.#target();
     if (this.#state === "init-listed") {
       this.#state = "watching";
@@ -648,6 +661,7 @@ export class Reflector {
 
   async #recover(error: unknown): Promise<void> {
     const remedy = remedyFor(error, this.#state);
+    if (error === this.#doubt) this.#doubt = undefined;
     // A server that has just started sends no bookmark before its first event.
     if (remedy.reason === "silent") this.#sendsBookmarks = false;
     this.#noteFailure(error, remedy.reason);

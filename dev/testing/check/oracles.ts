@@ -19,6 +19,7 @@ import { extraCalls } from "./call_oracles.ts";
 import { drawnAgain, removedMarks, writtenAgain } from "./kept_oracles.ts";
 import { withoutMark } from "./mark.ts";
 import {
+  isRefused,
   MAX_WRITES,
   notesOf,
   type RunRecord,
@@ -370,6 +371,7 @@ function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
   if (backTo === undefined || steps.length < scenario.steps.length) return [];
   const [expected, found] = [steps[backTo], steps.at(-1)];
   if (expected === undefined || !found?.quiet) return [];
+  if (isRefused(steps.slice(backTo))) return [];
   const ignored = new Set(reference.before);
   const differences = stateDifferences(
     clusterState(expected.objects, ignored),
@@ -606,7 +608,10 @@ function idle({ run, reference, scenario }: Case): readonly Violation[] {
   return [repeating("stays", text, { step: length - 1, writes: late })];
 }
 
-/** Compares the states that two runs have reached by different paths. */
+/**
+ * Compares the states that two runs have reached by different paths. A path on
+ * which the server has refused something leads to another state.
+ */
 export function judgePaths(
   direct: RunRecord,
   other: RunRecord,
@@ -619,6 +624,8 @@ export function judgePaths(
   const found = other.steps[sameAs?.step ?? -1];
   const expected = direct.steps.at(-1);
   if (found === undefined || expected === undefined) return [];
+  const taken = other.steps.slice(0, (sameAs?.step ?? 0) + 1);
+  if (isRefused(direct.steps) || isRefused(taken)) return [];
   const differences = stateDifferences(
     clusterState(expected.objects, new Set(direct.before)),
     clusterState(found.objects, new Set(other.before)),

@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  ApplyObject,
-  KubernetesObject,
-  UntypedObject,
-} from "../../../core/api/object.ts";
-import type { CustomResource } from "../../../core/crd/kind_definition.ts";
+import type { ApplyObject, UntypedObject } from "@coracle/operator/client";
+import type { CustomResource } from "@coracle/operator/crd";
 import type {
   ConfigMap,
   Deployment,
+  KubernetesObject,
   RoleBinding,
   StatefulSet,
-} from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
 
 const metadata = { name: "a" };
 const template = { spec: { containers: [{ name: "a", image: "a:1" }] } };

@@ -9,16 +9,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, Socket } from "node:net";
 import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
+import type { HttpRequest } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../../core/admission/certificates.ts";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type {
-  HttpRequest,
-  HttpTransport,
-} from "../../../../core/client/transport/transport.ts";
+import type { HttpTransport } from "../../../../core/client/transport/transport.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { get, testEachRequest, text } from "../../../support/transport_case.ts";

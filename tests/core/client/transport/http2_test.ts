@@ -8,13 +8,10 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { after, test as nodeTest, type TestContext } from "node:test";
 import { createServer, type TLSSocket } from "node:tls";
+import type { HttpRequest, HttpResponse } from "@coracle/operator/client";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type {
-  HttpRequest,
-  HttpResponse,
-  HttpTransport,
-} from "../../../../core/client/transport/transport.ts";
+import type { HttpTransport } from "../../../../core/client/transport/transport.ts";
 import {
   createAuthority,
   issueCertificate,

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { openTunnel } from "../../../../core/client/transport/tunnel.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { until } from "../../../support/until.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const SCHEMES = ["http", "socks5"] as const;
 /** Successful answers of a SOCKS5 proxy. */
