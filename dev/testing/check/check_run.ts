@@ -90,6 +90,7 @@ const STILL_MS = 5 * 60_000;
 
 /** Time of a step in which the operator is killed and stays down, in milliseconds. */
 const AWAY_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
 /** How often, and after what time, a user tries what the server cannot do. */
 const ATTEMPTS = { most: 30, pauseMs: 60_000 };
@@ -251,6 +252,7 @@ async function playScenario(
     bounds.push(world.trace.length);
     // An operator that is never at rest writes while it is idle, too.
     const idle = isAtRest({ steps }) ? setup.idle ?? 0 : 0;
+    const rested = world.now;
     if (idle > 0) await world.advance(idle);
     const traced = () =>
       tracedEntries(world.trace, bounds, {
@@ -274,6 +276,11 @@ async function playScenario(
         duration: idle,
         writes: writesOf({ trace })
           .filter(({ step }) => step >= scenario.steps.length).length,
+        reads: readsOf(world.trace, {
+          from: rested,
+          to: rested + Math.min(idle, HOUR_MS),
+          kindOf: (group, resource) => source.kindOf(group, resource),
+        }),
       },
       restart,
       violations: violations.found,
@@ -308,6 +315,26 @@ function isOver(
   const steps = [...waits, ...cascades, ...foreign.map(({ step }) => step)];
   return jumps.length === 0 && upgradeAfter <= at &&
     steps.every((step) => step <= at);
+}
+
+/** Numbers of the reads of an operator in a time, without watches. */
+function readsOf(
+  trace: readonly WorldEntry[],
+  { from, to, kindOf }: {
+    readonly from: number;
+    readonly to: number;
+    readonly kindOf: KindOf;
+  },
+): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const entry of trace) {
+    if (entry.type !== "request" || !/^(get|list)$/.test(entry.verb)) continue;
+    const isLease = entry.resource === "leases";
+    if (entry.at < from || entry.at >= to || isLease) continue;
+    const text = `${entry.verb} ${kindOf(entry.group, entry.resource)}`;
+    counts[text] = (counts[text] ?? 0) + 1;
+  }
+  return counts;
 }
 
 /** Waits until the operator is at rest, and then checks the invariants. */

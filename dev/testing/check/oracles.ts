@@ -32,6 +32,8 @@ import { appliedKeys, type Scenario } from "./workload.ts";
 
 /** Maximum number of writes in the idle time: one per ten minutes of a day. */
 const MAX_IDLE_WRITES = 144;
+/** Maximum number of equal reads in an idle hour: one in two seconds. */
+const MAX_IDLE_READS = 1_800;
 /** Kinds of plans in which the operator sees an outdated state. */
 const MISLEADING = new Set(["stale", "missed", "order", "cut", "expire"]);
 /** Kinds whose objects hold data and may outlive their owner. */
@@ -79,6 +81,7 @@ export function judgeReference(
     ...statusTruth(own),
     ...bounded(own),
     ...idle(own),
+    ...polls(own),
     ...writtenAgain(own),
   ];
 }
@@ -606,6 +609,24 @@ function idle({ run, reference, scenario }: Case): readonly Violation[] {
   const text =
     `the operator writes ${writes} times in ${hours} hours in which nothing changes`;
   return [repeating("stays", text, { step: length - 1, writes: late })];
+}
+
+/** Reports that the server is asked again and again while nothing changes. */
+function polls({ run, scenario }: Case): readonly Violation[] {
+  const [[read, count] = ["", 0]] = Object.entries(run.idle.reads ?? {})
+    .toSorted(([, a], [, b]) => b - a);
+  if (count <= MAX_IDLE_READS) return [];
+  return [
+    violation(
+      "stays",
+      `the operator asks the server ${count} times in an hour in which nothing changes: "${read}"`,
+      {
+        step: scenario.steps.length - 1,
+        writes: [read],
+        signature: `polls ${read}`,
+      },
+    ),
+  ];
 }
 
 /**

@@ -110,6 +110,8 @@ export interface RunRecord {
     /** Duration of the idle time in milliseconds. */
     readonly duration: number;
     readonly writes: number;
+    /** Reads of the first hour, such as `get Secret`, each with its number. */
+    readonly reads?: Readonly<Record<string, number>> | undefined;
   };
   /** What a new process of the operator does after the idle time, if one starts. */
   readonly restart?: Restart | undefined;
