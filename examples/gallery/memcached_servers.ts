@@ -489,7 +489,12 @@ function conditionsOf(
   const isReady = desired > 0 && ready === desired;
   const message = `${ready} of ${desired} replicas are ready`;
   const rows = [
-    ["Available", ready > 0, ready > 0 ? "Available" : "Unavailable", message],
+    [
+      "Available",
+      ready > 0,
+      ready > 0 ? "Available" : "Unavailable",
+      spec.autoscaling?.enabled ? `${message} (HPA-managed)` : message,
+    ],
     [
       "Progressing",
       progressing,
