@@ -1,7 +1,7 @@
 /**
  * Applies a folder of manifests from a git repository: a job without a primary
  * that polls. What leaves the folder is deleted, and what others have changed is
- * mended each ten minutes. The ConfigMap `folder-sync` lists what was applied.
+ * mended each four minutes. The ConfigMap `folder-sync` lists what was applied.
  * REPOSITORY is the folder of a clone, in which `git pull` works.
  */
 import { execFile } from "node:child_process";
@@ -56,11 +56,11 @@ export function operator(
     ...options,
   });
   let applied: { revision: string; at: number } | undefined;
-  const limits = { every: "30s", timeout: "5m" } as const;
+  const limits = { every: "1m", timeout: "5m" } as const;
   made.job(NAME.name, limits, async (ctx) => {
     const { client, clock, signal } = ctx;
     const revision = await repository.pull(signal);
-    const isRecent = applied && clock.now() - applied.at < 600_000;
+    const isRecent = applied && clock.now() - applied.at < 240_000;
     if (isRecent && applied?.revision === revision) return;
     const objects = await repository.objects();
     await applySet(client, objects, { ...SET, signal, clock });
