@@ -60,7 +60,10 @@ export interface CheckOptions {
           readonly apply: object;
         }
         | {
-          /** Merge patch with apiVersion, kind and metadata of its object. */
+          /**
+           * Merge patch with apiVersion, kind and metadata of its object. Its status
+           * is written too, as the controller of the object would.
+           */
           readonly patch: object;
         }
         | {

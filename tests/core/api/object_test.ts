@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Context } from "@coracle/operator";
 import type {
   ApplyObject,
-  KubernetesObject,
+  Kind,
   UntypedObject,
-} from "../../../core/api/object.ts";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import type { CustomResource } from "../../../core/crd/kind_definition.ts";
+} from "@coracle/operator/client";
+import type { CustomResource } from "@coracle/operator/crd";
 import type {
   ConfigMap,
   Deployment,
+  KubernetesObject,
   RoleBinding,
   StatefulSet,
-} from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
 
 const metadata = { name: "a" };
 const template = { spec: { containers: [{ name: "a", image: "a:1" }] } };

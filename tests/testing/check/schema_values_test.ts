@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OpenApiSchema } from "@coracle/operator/core";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { textMatching } from "../../../dev/testing/check/pattern_text.ts";
 import {
   changed,

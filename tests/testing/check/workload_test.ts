@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CrdManifest } from "../../../core/crd/crd_object.ts";
+import type { CrdManifest } from "@coracle/operator/crd";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import {
   appliedKeys,
