@@ -79,6 +79,7 @@ export { convertObject, KEPT_ANNOTATION } from "./conversion/convert_object.ts";
 export { failureOf } from "./conversion/unconverted.ts";
 export { migrateStorage } from "./conversion/migrate_storage.ts";
 export type { Controller, ReplayedParts } from "./controller/controller.ts";
+export { stateAnnotation } from "./controller/job/job_options.ts";
 export {
   decodeEntry,
   DISCOVERY,

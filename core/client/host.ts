@@ -95,6 +95,8 @@ export interface OperatorHandle {
       readonly name: string;
       readonly namespace?: string | undefined;
     } | undefined;
+    /** Programs that it runs. */
+    readonly programs?: readonly string[] | undefined;
     /** Grace period of its stop, in milliseconds. */
     readonly shutdownGrace?: number | undefined;
     /** Webhooks of the kinds that it admits; undefined without any. */

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
+import type { PolicyRule } from "@coracle/operator/kinds";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { manifestsCommand, nameOf } from "../../dev/cli/manifests_command.ts";
 import {
@@ -12,7 +13,6 @@ import {
   recordText,
   writtenResources,
 } from "../../dev/cli/operator_manifests.ts";
-import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** A manifest, as far as the tests read it. */
@@ -411,6 +411,30 @@ test("coracle manifests says what it assumes", async () => {
   assert.match(said, /does not write namespaces or their status/);
   assert.match(said, /Granted: bind on all roles/);
   assert.match(said, /no probes/);
+});
+
+test("coracle manifests allows the programs of an operator on Deno", async () => {
+  const said = async (options: string, runtime: string) => {
+    const file = boats(options, "operator.register(Boat, { reconcile });");
+    return (await manifests(file, "--runtime", runtime)).said;
+  };
+  const two = `{ programs: ["helm", "/opt/kustomize", "helm"] }`;
+  const onDeno = await said(two, "deno");
+  assert.match(
+    onDeno,
+    /the programs of the operator: helm, \/opt\/kustomize\./,
+  );
+  assert.match(onDeno, / --allow-env .* --allow-run=helm,\/opt\/kustomize /);
+  const without = await said("", "deno");
+  assert.doesNotMatch(without, /--allow-run|programs/);
+  assert.match(without, / --allow-env=KUBECONFIG,/);
+  const onNode = await said(two, "node");
+  assert.match(onNode, /the programs of the operator: helm, /);
+  assert.doesNotMatch(onNode, /--allow/);
+  assert.match(
+    await said(`{ programs: [""] }`, "deno"),
+    /options of an operator: "programs" must be a string that is not empty/,
+  );
 });
 
 test("coracle manifests takes ports, probes and user of the operator", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { admissionOf } from "../../../core/admission/admission_options.ts";
 import { registeredWebhooks } from "../../../core/admission/webhook_configurations.ts";
-import { Pod } from "../../../core/kinds/mod.ts";
+import { Pod } from "@coracle/operator/kinds";
 
 const OPERATOR = {
   namespace: "shop-system",

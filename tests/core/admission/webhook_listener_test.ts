@@ -3,6 +3,12 @@ import { Buffer } from "node:buffer";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { after, before, test } from "node:test";
 import {
+  MetricsRegistry,
+  silentLogger,
+  systemClock,
+  type WebhookRoute,
+} from "@coracle/operator/core";
+import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
@@ -10,14 +16,8 @@ import {
   showsCertificates,
   WebhookListener,
 } from "../../../core/admission/webhook_listener.ts";
-import {
-  parseReview,
-  type WebhookRoute,
-} from "../../../core/client/webhook_host.ts";
-import { systemClock } from "../../../core/clock.ts";
+import { parseReview } from "../../../core/client/webhook_host.ts";
 import { openHttpTransport } from "../../../core/client/transport/open_transport.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { inTime } from "../../support/in_time.ts";
 
 const LIMIT = 1_000;
