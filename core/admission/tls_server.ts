@@ -1,7 +1,9 @@
+import { constants } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Server as TcpServer, Socket } from "node:net";
 import process from "node:process";
+import { nextTurn, sleep, systemClock } from "../clock.ts";
 import { listenOn, nodeHttps, serverLimits } from "../node_http.ts";
 import type { KeyPair } from "./certificates.ts";
 
@@ -13,6 +15,9 @@ export interface ServerIdentity extends KeyPair {
    */
   readonly clientAuthorities?: string | undefined;
 }
+
+/** Time in which a request is read that has arrived, in milliseconds. */
+const READING_MS = 50;
 
 /** Address, limits and handler of a {@linkcode TlsServer}. */
 export interface TlsServerOptions {
@@ -45,6 +50,8 @@ export class TlsServer {
   readonly #servers: Set<SecureServer> = new Set();
   readonly #sockets: Set<Socket> = new Set();
   #port: number | undefined;
+  /** Resolves when the servers that stop have no connection left. */
+  #closed: Promise<unknown> | undefined;
 
   constructor(options: TlsServerOptions) {
     this.#options = options;
@@ -95,28 +102,43 @@ export class TlsServer {
     this.#closeIdle();
   }
 
-  /** Stops listening and breaks all connections. */
-  async stop(): Promise<void> {
-    this.#port = undefined;
+  /**
+   * Stops listening, and closes the connections without a request. Requests that have
+   * arrived are read first, and go on.
+   */
+  async drain(): Promise<void> {
+    await sleep(READING_MS, { clock: systemClock }); // Its sockets are real.
+    // On a busy process the time may have passed without a look at the sockets.
+    await nextTurn();
     const servers = [this.#front, ...this.#servers].filter((one) =>
       one !== undefined
     );
+    this.#port = undefined;
+    this.#closed ??= Promise.all(
+      servers.map((server) =>
+        new Promise<void>((resolve) => server.close(() => resolve()))
+      ),
+    );
+    for (const server of this.#servers) server.closeIdleConnections();
+  }
+
+  /** Stops listening and breaks all connections. */
+  async stop(): Promise<void> {
+    await this.drain();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of this.#servers) server.closeAllConnections();
     this.#front = this.#server = undefined;
     this.#servers.clear();
-    const closed = servers.map((server) =>
-      new Promise<void>((resolve) => server.close(() => resolve()))
-    );
-    for (const socket of this.#sockets) socket.destroy();
-    for (const server of servers) {
-      if ("closeAllConnections" in server) server.closeAllConnections();
-    }
-    await Promise.all(closed);
+    await this.#closed;
+    this.#closed = undefined;
   }
 
   #create(pair: ServerIdentity): SecureServer {
     const { handle, requestTimeout } = this.#options;
     const server = nodeHttps().createServer({
       ...serverLimits(requestTimeout),
+      handshakeTimeout: requestTimeout,
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ...secureContext(pair),
       ...pair.clientAuthorities !== undefined && {
         requestCert: true,

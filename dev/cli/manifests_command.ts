@@ -332,6 +332,14 @@ function assumptions(input: OperatorManifestInput): readonly string[] {
       } wherever it runs; where that comes from the environment, name its variables by --env.`,
     );
   }
+  const programs = operators.flatMap(({ settings }) => settings.programs ?? []);
+  if (programs.length > 0) {
+    notes.push(
+      `Assumed: the image has the programs of the operator: ${
+        [...new Set(programs)].join(", ")
+      }.`,
+    );
+  }
   for (
     const { name, host } of controllers.flatMap(({ listens = [] }) => listens)
   ) {

@@ -3,17 +3,18 @@
  * operator runs.
  */
 import assert from "node:assert/strict";
-import type { Cluster } from "../../core/controller/clusters/cluster_set.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import type { Reconciler } from "../../core/controller/reconciler.ts";
-import type { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { TestCluster } from "@coracle/dev";
+import {
+  type Client,
+  type ControllerHandle,
+  type ControllerOptions,
+  MetricsRegistry,
+  type Operator,
+  type Reconciler,
+  type Transport,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { type Cluster, watch } from "@coracle/operator/sources";
 import { ClusterList } from "../support/cluster_list.ts";
 import {
   Gadget,

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { Client } from "../../core/client/client.ts";
-import type {
-  Gauge,
-  MetricOptions,
-  Metrics,
-  Observation,
-} from "../../core/metrics.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import {
+  Client,
+  type Gauge,
+  type MetricOptions,
+  type Metrics,
+  type Observation,
+} from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { alertRules } from "../../dev/cli/monitoring/alert_rules.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";

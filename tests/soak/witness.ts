@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import process from "node:process";
-import type { Client } from "../../core/client/client.ts";
-import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
+import type { CacheEvent, Client } from "@coracle/operator/client";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import { Buoy } from "./buoy.ts";

@@ -65,6 +65,11 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const INITIAL_EVENT_LIMIT_MS = 60_000;
 /** Maximum silence of a watch with bookmarks, which arrive about every minute. */
 const BOOKMARK_LIMIT_MS = 180_000;
+/**
+ * Share of its timeout for which a watch without bookmarks may be silent: 100 to
+ * 200 seconds by default.
+ */
+const RENEWAL_SHARE = 1 / 3;
 /** Minimum age of a watch that is reopened without a pause when it ends. */
 const SHORT_WATCH_MS = 5_000;
 /**
@@ -221,8 +226,10 @@ export class Reflector {
   /** Whether the next state is read as a WatchList stream. */
   #watchList: "yes" | "not-next-time" | "never";
   #streamFailures = 0;
-  /** Silence limit of a watch, finite while the server is known to send bookmarks. */
-  #silence = Infinity;
+  /** Whether the server sends bookmarks to this collection, so that silence is a fault. */
+  #sendsBookmarks = false;
+  /** Silence after which a watch without bookmarks is renewed, in milliseconds. */
+  #renewAfter = Infinity;
   /** Time of the last retry without a pause. */
   #immediateRetryAt = -Infinity;
   /** Limit that the present read of a state counts towards, and its bytes. */
@@ -404,6 +411,7 @@ export class Reflector {
       timeoutSeconds,
       initialEvents: !this.#isComplete,
     });
+    this.#renewAfter = usual * 1000 * RENEWAL_SHARE;
     const response = this.#open(request, {
       silence: this.#isComplete ? Infinity : reconnect.grace,
       total: timeoutSeconds * 1000 + reconnect.grace,
@@ -411,7 +419,7 @@ export class Reflector {
     let events: number;
     try {
       await response.open();
-      if (this.#isComplete) response.expectWithin(this.#silence);
+      if (this.#isComplete) this.#expectChanges(response);
       this.#record.state = this.#isComplete ? "watching" : "syncing";
       this.#record.watchOpened();
       events = await readEvents(
@@ -485,13 +493,23 @@ export class Reflector {
       this.#advance(header, response);
       this.#deps.sink.bookmark(this.#version.text);
       if (this.#catchUps !== undefined) this.#caughtUp();
-      this.#silence = BOOKMARK_LIMIT_MS;
-      response.expectWithin(this.#silence);
+      this.#sendsBookmarks = true;
+      this.#expectChanges(response);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
-      response.expectWithin(this.#silence);
+      this.#expectChanges(response);
       return this.#initDone(header.resourceVersion);
     } else this.#checkForEnd(response);
     return undefined;
+  }
+
+  /**
+   * Limits the silence of a watch that has delivered the state. Without bookmarks,
+   * a quiet watch looks like one whose connection is dead, which a proxy may hide:
+   * it is renewed, which loses nothing and is no failure.
+   */
+  #expectChanges(response: ResponseReader): void {
+    if (this.#sendsBookmarks) response.expectWithin(BOOKMARK_LIMIT_MS);
+    else response.endAfter(this.#renewAfter);
   }
 
   /**
@@ -645,7 +663,7 @@ export class Reflector {
     const remedy = remedyFor(error, this.#state);
     if (error === this.#doubt) this.#doubt = undefined;
     // A server that has just started sends no bookmark before its first event.
-    if (remedy.reason === "silent") this.#silence = Infinity;
+    if (remedy.reason === "silent") this.#sendsBookmarks = false;
     this.#noteFailure(error, remedy.reason);
     const isMoved = error instanceof ConnectionFault &&
       error.reason === "moved";

@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  type Client,
+  type Kind,
+  silentLogger,
+} from "@coracle/operator/client";
+import { defineKind } from "@coracle/operator/crd";
+import { ConfigMap, Node, Secret } from "@coracle/operator/kinds";
 import type { ControllerDeps } from "../../../core/controller/controller.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { ConfigMap, Node, Secret } from "../../../core/kinds/core_v1.ts";
 import {
   checkSameKind,
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
 import { logSyncProgress } from "../../../core/operator/sync_progress.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** A registered controller whose start a function answers, and what became of it. */
 function startOf(

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Transport } from "@coracle/operator/client";
 import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
-import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
 import { resolveOptions } from "../../../core/api/options.ts";

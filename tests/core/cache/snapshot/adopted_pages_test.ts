@@ -4,10 +4,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type {
-  KubernetesObject,
-  UntypedObject,
-} from "../../../../core/api/object.ts";
+import {
+  type IndexDefinition,
+  type KubernetesObject,
+  MemoryBudget,
+  silentLogger,
+  systemClock,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
 import {
   BASIS,
@@ -25,8 +29,6 @@ import {
   pageHead,
 } from "../../../../core/cache/snapshot/page_record.ts";
 import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import type { IndexDefinition } from "../../../../core/cache/store/object_indexes.ts";
 import { composePage } from "../../../../core/cache/store/tiers.ts";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { compressPage } from "../../../../core/cache/store/page_codec.ts";
@@ -34,8 +36,6 @@ import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { Carry } from "../../../../core/json/carry.ts";
 import { headerOf } from "../../../../core/client/response.ts";
-import { systemClock } from "../../../../core/clock.ts";
-import { silentLogger } from "../../../../core/logger.ts";
 import { podStore } from "../../../support/pod_store.ts";
 import { temporaryFolder } from "../../../support/temporary_folder.ts";
 

@@ -3,6 +3,8 @@ import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { type Logger, silentLogger } from "@coracle/operator/client";
 import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
 import {
   COMMIT,
@@ -14,8 +16,6 @@ import {
   recordsOf,
   SNAPSHOT_FORMAT,
 } from "../../../../core/cache/snapshot/snapshot_format.ts";
-import { type Logger, silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { temporaryFolder } from "../../../support/temporary_folder.ts";
 import { until } from "../../../support/until.ts";

@@ -4,16 +4,15 @@
  *
  * @module
  */
-import type { Logger } from "../../../../core/logger.ts";
+import type { VirtualClock } from "@coracle/dev";
+import type { Clock, Logger } from "@coracle/operator/client";
 import { silentLogger } from "../../../../core/logger.ts";
 import { Informer } from "../../../../core/cache/informer/informer.ts";
 import type { PooledInformerOptions } from "../../../../core/cache/informer/informer_options.ts";
 import { SnapshotFolder } from "../../../../core/cache/snapshot/snapshot_folder.ts";
 import type { SnapshotSettings } from "../../../../core/cache/snapshot/snapshot_options.ts";
 import { Client } from "../../../../core/client/client.ts";
-import type { Clock } from "../../../../core/clock.ts";
 import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import type { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { stateOf, Widget } from "../../../support/fake_watch_call.ts";
 import type { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { toNextTimer } from "../../../support/informer_case.ts";

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import type { UntypedObject } from "../../../../core/api/object.ts";
-import type { ObjectKey } from "../../../../core/api/object_key.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import {
+  MemoryBudget,
+  type ObjectKey,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import type {
   FetchObject,
   ObjectStore,
