@@ -23,8 +23,8 @@
  */
 
 import { globSync, readFileSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import process from "node:process";
 import {
@@ -493,7 +493,10 @@ interface Cost {
 
 const costs: Cost[] = [];
 
-/** Runs a command to its end, and notes what it cost. */
+/**
+ * Runs a command to its end, and notes what it cost. What it leaves in the folder for
+ * temporary files is removed, also if it was killed.
+ */
 async function runCosted(
   step: Step,
   file: string,
@@ -501,8 +504,13 @@ async function runCosted(
   options: CommandOptions,
 ): Promise<CommandResult> {
   const times = `.cache/test/${step.name}.${process.pid}.${costs.length}.times`;
+  const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
+  const env = { ...options.env, TMPDIR: folder, TEMP: folder, TMP: folder };
   const start = performance.now();
-  const result = await runCommand(timed(command, times), options);
+  const result = await runCommand(timed(command, times), { ...options, env })
+    .finally(() =>
+      rm(folder, { recursive: true, force: true, maxRetries: 10 })
+    );
   const seconds = (performance.now() - start) / 1000;
   const processors = await takeSeconds(times);
   costs.push({ step: step.name, file, seconds, processors });

@@ -117,8 +117,8 @@ export interface OperatorHandle {
           | undefined;
         /** Name of the configurations and of the Secret. */
         readonly name?: string | undefined;
-        /** Whose certificates are served: those of a Secret, or of files. */
-        readonly certificates: "self" | object;
+        /** Whose certificates are served: those of a Secret, of cert-manager, or of files. */
+        readonly certificates: "self" | "cert-manager" | object;
       }
       | undefined;
     /** Policies that the operator applies, with their bindings. */

@@ -210,9 +210,9 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return false;
   }
 
-  /** Caches of other clusters. */
-  get remoteInformers(): readonly InformerPool[] {
-    return [];
+  /** Caches of other clusters, by their names. */
+  get remoteInformers(): ReadonlyMap<string, InformerPool> {
+    return new Map();
   }
 
   /** Whether only the replica that leads runs the controller. */

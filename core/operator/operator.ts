@@ -58,7 +58,6 @@ import {
   checkDefinition,
   checkSameKind,
   installCrds,
-  logSyncProgress,
   type ManagedController,
   startAll,
   startController,
@@ -98,6 +97,7 @@ import { sharedDeps, traced } from "./shared_deps.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
 import { StorageMigrations } from "./storage_migrations.ts";
+import { logSyncProgress } from "./sync_progress.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
 
 type State = "stopped" | "starting" | "started" | "stopping";
@@ -184,7 +184,7 @@ export class Operator {
       ...this.health(),
       informers: this.#deps?.informers,
       remoteInformers: [...this.#controllers.values()]
-        .flatMap(({ remoteInformers }) => remoteInformers),
+        .flatMap(({ remoteInformers }) => [...remoteInformers.values()]),
     }));
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
@@ -669,7 +669,7 @@ export class Operator {
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
-    const progress = logSyncProgress(deps);
+    const progress = logSyncProgress(deps, this.#controllers);
     await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
     await this.#admission.register();

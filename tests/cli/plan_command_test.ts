@@ -241,6 +241,35 @@ test("coracle snapshot: values of Secrets are digests, unless asked for", async 
   assert.equal(await dataOf("--secrets"), "squirrel");
 });
 
+test("coracle snapshot: with pseudonyms a plan finds the same, without a name", async () => {
+  const file = `${folder}/nameless.snapshot`;
+  const { code } = await coracle(
+    ...["snapshot", fixture("site_new"), "--output", file, "--pseudonyms"],
+    ...["--kubeconfig", kubeconfig],
+  );
+  assert.equal(code, 0);
+  const text = gunzipSync(readFileSync(file)).toString();
+  assert.doesNotMatch(text, /alpha|bravo/);
+  const changes = async (...flags: readonly string[]) => {
+    const { out } = await coracle(
+      ...["plan", fixture("site_new"), "--json", "-", ...flags],
+    );
+    const { changes } = JSON.parse(out) as {
+      readonly changes: readonly Readonly<Record<string, unknown>>[];
+    };
+    return changes.map(({ action, kind }) => `${action} ${kind}`).toSorted();
+  };
+  assert.deepEqual(
+    await changes("--snapshot", file),
+    await changes("--kubeconfig", kubeconfig),
+  );
+  const kept = await coracle(
+    ...["snapshot", "--output", file, "--kubeconfig", kubeconfig],
+    ...["--keep", "alpha"],
+  );
+  assert.match(kept.said, /Cannot use --keep without --pseudonyms/);
+});
+
 test("coracle snapshot: beyond its limit nothing is written", async () => {
   const file = `${folder}/none.snapshot`;
   const { code, said } = await coracle(

@@ -276,6 +276,45 @@ clusterScenario(
 );
 
 clusterScenario(
+  "Readiness says what it waits for in each cluster, as the log does",
+  async (fixture) => {
+    await using others = await members(fixture, "east");
+    await create(others.clients["east"], "web");
+    await create(others.clients["east"], "api");
+    const [east] = others.of("east");
+    const { transport } = east!.target as { readonly transport: Transport };
+    const silent: Transport = {
+      ...hanging,
+      send: (request) => (request.mayPause ? hanging : transport).send(request),
+    };
+    const operator = fixture.operator();
+    recorded(operator, {
+      clusters: [{ name: "east", target: { transport: silent } }],
+    });
+    await fixture.start(operator);
+    const [waiting, ...rest] = operator.health().syncing;
+    assert.deepEqual(rest, []);
+    assert.deepEqual({ ...waiting, bytes: waiting!.bytes > 0 }, {
+      cluster: "east",
+      kind: "sample.coracle.dev/v1 Gadget",
+      namespace: undefined,
+      objects: 0,
+      bytes: true,
+      expected: undefined,
+      remaining: undefined,
+    });
+    const log = fixture.log.find(({ message }) =>
+      message === "Waiting for the caches to sync"
+    );
+    assert.equal(log?.fields?.["synced"], "0 of 1");
+    assert.match(
+      `${log?.fields?.["waitingFor"]}`,
+      /^east: sample.coracle.dev\/v1 Gadget: 0 objects, [\d.]+ MB$/,
+    );
+  },
+);
+
+clusterScenario(
   "A set of clusters that is wrong or fails leaves the last one",
   async (fixture) => {
     await using others = await members(fixture, "east", "west");

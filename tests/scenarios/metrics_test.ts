@@ -135,6 +135,16 @@ scenario(
   },
 );
 
+test("Dashboard shows each gauge of clusters, by controller and cluster", async () => {
+  const text = await projectText("core/operator/operator_gauges.ts");
+  const shown = namesIn(await projectText(DASHBOARD));
+  const names = [...namesIn(text)].filter((name) =>
+    /_clusters?_|_clusters$/.test(name)
+  );
+  assert.ok(names.length >= 6, `${names}`);
+  assert.deepEqual(names.filter((name) => !shown.has(name)), []);
+});
+
 test("Panels of the dashboard do not overlap, and each has a title and a query", async () => {
   const { panels } = JSON.parse(
     await projectText(DASHBOARD),

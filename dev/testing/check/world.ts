@@ -204,11 +204,15 @@ export class World {
       pods: podHooks(perturbations, clock),
       controllers: worldControllers({ simulate, endpoints }),
     });
-    const world = new World(options, {
+    const world: World = new World(options, {
       clock,
       server,
       perturbations,
-      webhooks: disturbedHost(webhooks.host, { perturbations, clock }),
+      webhooks: disturbedHost(webhooks.host, {
+        perturbations,
+        clock,
+        current: () => world.#current,
+      }),
     });
     active = world;
     try {

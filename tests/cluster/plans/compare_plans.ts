@@ -322,7 +322,6 @@ async function compare(
   const kubeconfig = await plannerConfig(cluster);
   const file = join(PROJECT, "examples", one.file);
   const json = join(folder, "plan.json");
-  const named = one.export === undefined ? [] : ["--export", one.export];
   const coracle = (...args: readonly string[]) =>
     runCommand(
       ["node", join(PROJECT, "dev/cli/bin.ts"), ...args]
@@ -331,7 +330,7 @@ async function compare(
     );
   const began = performance.now();
   const plan = await coracle(
-    ...["plan", file, ...named, "--json", json, "--for", PLANNED_TIME],
+    ...["plan", file, "--json", json, "--for", PLANNED_TIME],
     ...["--allow-fetch", "127.0.0.1"],
   );
   const seconds = Math.round((performance.now() - began) / 100) / 10;
@@ -345,7 +344,6 @@ async function compare(
     ...[
       "snapshot",
       file,
-      ...named,
       "--output",
       join(folder, "cluster.snapshot"),
     ],

@@ -16,8 +16,6 @@ export const REFUSED = "-refused";
 export interface PlanCase {
   /** File of the new version, below `examples`. */
   readonly file: string;
-  /** Export that is the operator. */
-  readonly export?: string | undefined;
   /** Texts of the file, each with that of the old version. */
   readonly old: readonly (readonly [now: string, old: string])[];
   /**
@@ -286,7 +284,6 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
   },
   dns_sync: {
     file: "dns_sync.ts",
-    export: "dnsOperator",
     old: [],
     env: { ZONE_URL: "URL/zone" },
     objects: 1,
@@ -304,7 +301,6 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
   },
   folder_sync: {
     file: "folder_sync.ts",
-    export: "folderSync",
     old: [[
       "objects: () => fromFiles(folder),",
       'objects: async () => [...(await fromFiles(folder)).map((one) => ({ ...one, data: { version: "1" } })), { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "legacy", namespace: "plans" } }],',

@@ -82,7 +82,7 @@ test("validate allows, warns and denies with the fields of a Status", async () =
     status: "Failure",
     code: 422,
     reason: "Invalid",
-    message: "spec.seats: must be even",
+    message: "spec.seats: must be even; spec.crew: is missing",
     details: {
       name: "a",
       group: "test.coracle.dev",

@@ -13,10 +13,10 @@ import { ConfigMap, Node, Secret } from "@coracle/operator/kinds";
 import type { ControllerDeps } from "../../../core/controller/controller.ts";
 import {
   checkSameKind,
-  logSyncProgress,
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
+import { logSyncProgress } from "../../../core/operator/sync_progress.ts";
 
 /** A registered controller whose start a function answers, and what became of it. */
 function startOf(
@@ -331,7 +331,7 @@ test("logSyncProgress logs every five seconds until it is cancelled", async () =
     clock,
     informers: { size: 0, syncing: () => [] },
     log: { info: (text: string) => logged.push(text) },
-  } as unknown as ControllerDeps);
+  } as unknown as ControllerDeps, new Map());
   await clock.advance(11_000);
   assert.equal(logged.length, 2);
   progress.cancel();

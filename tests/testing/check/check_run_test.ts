@@ -127,6 +127,22 @@ test("A step that the server refuses is no error, and is followed by the next", 
   );
 });
 
+test("A step patches the status too, as another controller writes it", async () => {
+  const { apiVersion, kind, metadata } = BUDGET;
+  const status = { disruptionsAllowed: 1 };
+  const { steps } = await copied([
+    { apply: BUDGET },
+    {
+      patch: { apiVersion, kind, metadata, spec: { minAvailable: 2 }, status },
+    },
+  ]);
+  const [found] = steps[1]!.objects.filter((one) =>
+    one["kind"] === kind
+  ) as unknown as readonly { spec: object; status: object }[];
+  assert.deepEqual(found?.spec, { ...BUDGET.spec, minAvailable: 2 });
+  assert.partialDeepStrictEqual(found?.status, status);
+});
+
 const BUDGET = {
   apiVersion: "policy/v1",
   kind: "PodDisruptionBudget",

@@ -185,6 +185,19 @@ test("A fitting list or map has one optional item, within its bounds", () => {
   });
 });
 
+test("The keys of a map of quantities are names of resources", () => {
+  const schema = {
+    type: "object",
+    additionalProperties: { "x-kubernetes-int-or-string": true },
+  };
+  const value = fittingValue(schema);
+  assert.deepEqual(value, { cpu: 1 });
+  assert.deepEqual(
+    leafChanges(schema, value).map(({ path, value }) => [path[0], value]),
+    [["cpu", "50%"], ["cpu", 2], ["cpu", undefined], ["memory", 1]],
+  );
+});
+
 test("A value of an enumeration is changed to each of the others", () => {
   const schema = { type: "string", enum: ["a", "b", "c", "d"] };
   assert.deepEqual(leafChanges(schema, "b").map(({ value }) => value), [

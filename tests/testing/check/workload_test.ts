@@ -156,6 +156,28 @@ test("scenarios share what is owned between two objects, one after the other", a
   assert.equal(refused.has("share"), false);
 });
 
+test("scenarios have an object of the same name in another namespace", async () => {
+  const found = await made([gadget("a")]);
+  assert.deepEqual(stepsOf(found.get("elsewhere")), [
+    "apply Namespace elsewhere …",
+    "apply Gadget default/a",
+    "apply Gadget elsewhere/a",
+    "delete Gadget default/a",
+  ]);
+  const direct = found.get("direct-elsewhere");
+  assert.deepEqual(stepsOf(direct), [
+    "apply Namespace elsewhere …",
+    "apply Gadget elsewhere/a",
+  ]);
+  assert.deepEqual(direct?.sameAs, {
+    scenario: "elsewhere",
+    step: 3,
+    isShared: true,
+  });
+  const cluster = await made([{ ...gadget("a"), metadata: { name: "a" } }]);
+  assert.equal(cluster.has("elsewhere"), false);
+});
+
 test("scenarios change each field and back, if the server accepts both", async () => {
   const sizes = (object: JsonObject) => (object["spec"] as JsonObject)["size"];
   const both = await made([gadget("a")]);

@@ -27,6 +27,8 @@ const PROGRAM = fileURLToPath(new URL("killed_watcher.ts", import.meta.url));
 /** Objects that change, and how large they are. */
 const OBJECTS = 40;
 const LARGEST = 20_000;
+/** Limit for a line of a process, in milliseconds: others may use the machine. */
+const LINE_LIMIT_MS = 300_000;
 
 /** What the rounds have shown. */
 export interface KillReport {
@@ -63,7 +65,8 @@ export async function killWatchers(
         const lines = createInterface({ input: child.stdout as never })
           [Symbol.asyncIterator]();
         const line = async () =>
-          (await inTime("a line of the process", lines.next())).value as string;
+          (await inTime("a line of the process", lines.next(), LINE_LIMIT_MS))
+            .value as string;
         const bookmarks = setInterval(() => server.bookmark(), 20);
         assert.equal(await line(), "ready");
         clearInterval(bookmarks);

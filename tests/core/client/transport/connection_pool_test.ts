@@ -361,6 +361,7 @@ test("Transport leaves no timer of an open or failed connection", async () => {
   const LIMIT_MS = 54_321;
   const { clearTimeout, setTimeout } = globalThis;
   const timers = new Set<unknown>();
+  const delays: number[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => {});
     socket.on("data", () => socket.write(OK));
@@ -378,6 +379,7 @@ test("Transport leaves no timer of an open or failed connection", async () => {
   });
   globalThis.setTimeout = ((callback: () => void, delay: number) => {
     const timer = setTimeout(callback, delay);
+    delays.push(delay);
     if (delay === LIMIT_MS) timers.add(timer);
     return timer;
   }) as typeof setTimeout;
@@ -390,6 +392,11 @@ test("Transport leaves no timer of an open or failed connection", async () => {
     assert.equal(timers.size, 1, "while it connects");
     await sent;
     assert.equal(timers.size, 0);
+    assert.equal(
+      delays.includes(100),
+      false,
+      "HTTP/1.1 has no limit of streams",
+    );
     const abort = new AbortController();
     const given = [
       transport.send({ ...get("/x"), signal: abort.signal }),

@@ -107,6 +107,16 @@ test("openTunnel connects to port 1080 of a SOCKS5 proxy without a port", async 
   });
 });
 
+test("openTunnel gives the bytes that follow the answer of the proxy", () =>
+  withProxy(["HTTP/1.1 200 OK\r\n\r\nearly"], async ({ host }) => {
+    const socket = await openTunnel(`http://${host}`, new URL("http://api"), {
+      timeout: 10_000,
+    });
+    const [data] = await inTime("the bytes", once(socket, "data"));
+    assert.equal(String(data), "early");
+    socket.destroy();
+  }));
+
 test("openTunnel closes its socket when the proxy refuses", async () => {
   const refusals: readonly (readonly [string, readonly string[]])[] = [
     ...["204 No Content", "302 Found", "407 Proxy Authentication Required"]
