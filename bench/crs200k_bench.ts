@@ -12,7 +12,7 @@ export const bench: Bench = {
   rounds: 1,
   subjects: [{
     name: `${OBJECTS.toLocaleString("en")} CloneSets`,
-    run: () => followShapes("clonesets", OBJECTS, { budget: "160MiB" }),
-    settings: 'limitHeapGrowth(), cache: { budget: "160MiB" }',
+    run: () => followShapes("clonesets", OBJECTS, { budget: "112MiB" }),
+    settings: 'limitHeapGrowth(), cache: { budget: "112MiB" }',
   }],
 };
