@@ -24,6 +24,7 @@ export {
   valuesIn,
 } from "./admission/der.ts";
 export { definitionRules, policyRule } from "./admission/admission_rules.ts";
+export { CERT_MANAGER_DIRECTORY } from "./admission/webhook_options.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
 export { scheduleProblem, timeZoneProblem } from "./api/cron_schedule.ts";
 export { type CronTimes, cronTimes } from "./api/cron_times.ts";

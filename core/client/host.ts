@@ -117,8 +117,8 @@ export interface OperatorHandle {
           | undefined;
         /** Name of the configurations and of the Secret. */
         readonly name?: string | undefined;
-        /** Whose certificates are served: those of a Secret, or of files. */
-        readonly certificates: "self" | object;
+        /** Whose certificates are served: those of a Secret, of cert-manager, or of files. */
+        readonly certificates: "self" | "cert-manager" | object;
       }
       | undefined;
     /** Policies that the operator applies, with their bindings. */
@@ -224,7 +224,7 @@ export interface Host {
   readonly leaderClock?: (() => Clock | undefined) | undefined;
   /** Random numbers for those without a source of their own. */
   readonly random: () => number;
-  /** Returns the host name, by which replicas are told apart. */
+  /** Returns the host name, which distinguishes replicas. */
   readonly hostname: () => string;
   /** Whether operators serve their probes. */
   readonly servesProbes: boolean;

@@ -1,3 +1,4 @@
+import { CERT_MANAGER_DIRECTORY } from "@coracle/operator/internal";
 import type { OperatorDescription } from "./operator_description.ts";
 import { API_SERVER, LOG_DIRECTORY } from "./operator_deployment.ts";
 
@@ -78,6 +79,7 @@ export function denoPermissions(
 
 /** Paths of the certificates of a server. */
 function pathsOf(certificates: unknown): readonly string[] {
+  if (certificates === "cert-manager") return [CERT_MANAGER_DIRECTORY];
   return typeof certificates === "object" && certificates !== null
     ? Object.values(certificates).filter((path) => typeof path === "string")
     : [];

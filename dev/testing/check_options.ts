@@ -191,6 +191,12 @@ export interface CheckReport {
      * for the run with another seed that shows which fields are random.
      */
     readonly uncompared?: number | undefined;
+    /**
+     * Number of scenarios with a change that the server or a webhook of the operator
+     * refuses, or whose value a part of the operator cannot have: their states are
+     * not compared with others.
+     */
+    readonly refused?: number | undefined;
     /** Number of writes in the reference runs. */
     readonly writes: number;
     /** Number of watch events in the reference runs. */

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { OperatorHandle } from "@coracle/operator/core";
 import { describeFile } from "../../dev/cli/operator_file.ts";
 import { describeOperators } from "../../dev/cli/operator_description.ts";
 import {
   loadOperatorModule,
   selectOperators,
 } from "../../dev/cli/operator_module.ts";
-import { host, type OperatorHandle } from "../../core/client/host.ts";
+import { host } from "../../core/client/host.ts";
 import { exportsText } from "../../dev/testing/check/exported_operators.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

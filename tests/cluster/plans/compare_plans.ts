@@ -419,16 +419,19 @@ async function withCluster<T>(
 const { integer, positionals } = commandLine("compare plans", {
   objects: { type: "string", default: "2000" },
 }, "NAME…");
+const cases = Object.entries(PLAN_CASES);
+const known = cases.map(([name]) => name);
+const unknown = positionals.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  throw new Error(
+    `Cannot compare plans: an example is one of ${known.join(", ")}: received ${
+      unknown.join(", ")
+    }`,
+  );
+}
 const outside = await startOutside();
-for (
-  const name of positionals.length > 0 ? positionals : Object.keys(PLAN_CASES)
-) {
-  const one = PLAN_CASES[name];
-  if (one === undefined) {
-    throw new Error(
-      `Cannot compare ${name}: it must be of ${Object.keys(PLAN_CASES)}`,
-    );
-  }
+for (const [name, one] of cases) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
   const options = { objects: integer("objects", 1), url: outside.url };
   const problems = await withCluster(
     name,

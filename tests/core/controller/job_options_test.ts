@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Operator } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
 import { jobSettings } from "../../../core/controller/job/job_options.ts";
-import { byFunction } from "../../../core/controller/watch/mappers.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 import { testRefusals } from "../../support/refusals.ts";
 
 const run = () => {};

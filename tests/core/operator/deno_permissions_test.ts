@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { denoPermissions } from "../../../dev/cli/deno_permissions.ts";
 import type { OperatorDescription } from "../../../dev/cli/operator_description.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { PROJECT, runCommand } from "../../support/child_process.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Duration } from "../../../core/api/duration.ts";
-import { noUpdate } from "../../../core/controller/result.ts";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
+import type { CheckOptions } from "@coracle/dev";
+import { type Duration, noUpdate, Operator } from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import { runScenario } from "../../../dev/testing/check/check_run.ts";
 import { operatorSource } from "../../../dev/testing/check/operator_source.ts";
 import type { Perturbation } from "../../../dev/testing/check/plan.ts";
@@ -14,7 +13,6 @@ import {
   writeText,
 } from "../../../dev/testing/check/run_record.ts";
 import type { CheckStep } from "../../../dev/testing/check/workload.ts";
-import type { CheckOptions } from "../../../dev/testing/check_options.ts";
 
 const map = (data: Record<string, string>, name = "a") => ({
   apiVersion: "v1",
