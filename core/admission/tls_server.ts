@@ -16,6 +16,8 @@ export interface ServerIdentity extends KeyPair {
   readonly clientAuthorities?: string | undefined;
 }
 
+/** Part of the connections from which on those without a request are closed. */
+const FULL_SHARE = 0.9;
 /** Time in which a request is read that has arrived, in milliseconds. */
 const READING_MS = 50;
 
@@ -25,7 +27,10 @@ export interface TlsServerOptions {
   readonly host: string;
   /** Time limit for receiving a request, in milliseconds. */
   readonly requestTimeout: number;
-  /** Maximum number of connections; further ones are closed at once. */
+  /**
+   * Maximum number of connections; further ones are closed at once. From nine tenths
+   * on, connections without a request are closed, which others may hold.
+   */
   readonly maxConnections: number;
   /** What cannot be done if the server cannot listen, for the error. */
   readonly action: string;
@@ -49,6 +54,8 @@ export class TlsServer {
   #front: TcpServer | undefined;
   readonly #servers: Set<SecureServer> = new Set();
   readonly #sockets: Set<Socket> = new Set();
+  /** Number of connections. */
+  #open = 0;
   #port: number | undefined;
   /** Resolves when the servers that stop have no connection left. */
   #closed: Promise<unknown> | undefined;
@@ -73,12 +80,16 @@ export class TlsServer {
     const server = this.#create(pair);
     if (replacesCertificate(server)) {
       server.maxConnections = maxConnections;
+      server.on("connection", this.#makeRoom);
       this.#port = await listenOn(server, { port, host }, action);
       return;
     }
     await this.#listenBehind(server, action);
-    const front = process.getBuiltinModule("node:net").createServer((socket) =>
-      this.#pass(socket)
+    const front = process.getBuiltinModule("node:net").createServer(
+      (socket) => {
+        this.#makeRoom(socket);
+        this.#pass(socket);
+      },
     );
     front.maxConnections = maxConnections;
     this.#port = await listenOn(front, { port, host }, action);
@@ -158,6 +169,14 @@ export class TlsServer {
     await listenOn(server, { port: 0, host: "127.0.0.1" }, action);
     this.#server = server;
   }
+
+  /** Closes connections without a request if a new one is among the last. */
+  readonly #makeRoom = (socket: Socket): void => {
+    this.#open++;
+    socket.on("close", () => this.#open--);
+    if (this.#open < this.#options.maxConnections * FULL_SHARE) return;
+    for (const server of this.#servers) server.closeIdleConnections();
+  };
 
   /** Passes a connection on to the server of the current certificate. */
   #pass(socket: Socket): void {

@@ -23,7 +23,7 @@ export interface WebhookServerOptions {
    * @default {"0.0.0.0"}
    */
   readonly host?: string | undefined;
-  /** Service in front of the pods of the operator, by which API servers call it. */
+  /** Service in front of the operator's pods; API servers call it. */
   readonly service?:
     | {
       /** Namespace. Defaults to that of the operator. */

@@ -627,7 +627,7 @@ class ListenerEndpoint implements Endpoint {
     this.#served = served;
     await this.#listener.start(await this.#identity(served));
     this.#deps.log.info("Webhooks listen", { port: this.port });
-    // The certificate is for the name by which it will be called.
+    // The certificate must have the name that API servers call.
     const { host: own } = this.#settings;
     const address = own === "0.0.0.0" || own === "::" ? "127.0.0.1" : own;
     if (isIP(this.#host) !== 0 && this.#host !== address) return;

@@ -224,7 +224,7 @@ export interface Host {
   readonly leaderClock?: (() => Clock | undefined) | undefined;
   /** Random numbers for those without a source of their own. */
   readonly random: () => number;
-  /** Returns the host name, by which replicas are told apart. */
+  /** Returns the host name, which distinguishes replicas. */
   readonly hostname: () => string;
   /** Whether operators serve their probes. */
   readonly servesProbes: boolean;

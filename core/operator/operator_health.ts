@@ -1,7 +1,7 @@
 import type { WebhookHealth } from "../admission/webhooks.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { SyncProgress } from "../cache/informer/shared_informer.ts";
-import type { ControllerHealth } from "../controller/controller.ts";
+import type { ControllerHealth } from "../controller/controller_health.ts";
 import type { ManagedController } from "./controller_start.ts";
 import type { Coordination, LeaseHealth } from "./coordination.ts";
 import { syncProgress } from "./sync_progress.ts";

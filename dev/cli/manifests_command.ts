@@ -189,8 +189,8 @@ const RUNTIMES: readonly ImageRuntime[] = ["node", "deno", "bun"];
 const OPTION_VARIABLE = /^CORACLE_(?:OPERATOR|CONTROLLER)_/;
 
 /**
- * Variables of the container: those that are named, and those of options, by which
- * the operators were read.
+ * Variables of the container: those that are named, and those with the options
+ * that the operators were loaded with.
  *
  * @throws {UsageError} If one that is named is not set.
  */

@@ -13,6 +13,7 @@ import {
   Service,
 } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
+import process from "node:process";
 import { after, before, test } from "node:test";
 import { z } from "zod";
 import { operator } from "./memcached_servers.ts";
@@ -521,36 +522,43 @@ test("Memcached objects get the parts of the original", async () => {
   assert.equal(await client.find(HorizontalPodAutoscaler, key), undefined);
 });
 
-test("Memcached objects get the conditions of the original", async () => {
-  const { client, namespace, until } = cluster;
-  for (const [at, [spec, counts, reasons]] of STATUS.entries()) {
-    const key = { namespace, name: `m-${at}` };
-    await client.create(Memcached, { metadata: key, spec });
-    await until(() => client.find(Deployment, key));
-    const [readyReplicas, updatedReplicas, replicas] = counts;
-    await client.status.patch(Deployment, key, {
-      status: { readyReplicas, updatedReplicas, replicas },
-    });
-    let status: Fields;
-    const found = (type: string) =>
-      status?.conditions?.find((one: Fields) => one.type === type);
-    await until(async () => {
-      ({ status } = await client.get<Fields>(Memcached, key));
-      return TYPES.map((type) => found(type)?.reason).join(" ") === reasons;
-    });
-    const isReady = reasons.endsWith("MemcachedReady");
-    const name = `${key.name}.${namespace}:11211`;
-    assert.deepEqual(status.serverList, isReady ? [name] : undefined);
-    assert.equal(status.observedGeneration, 1);
-    for (const { message, observedGeneration } of status.conditions) {
-      assert(message !== "" && observedGeneration === 1);
+// The controllers of a control plane count its pods, which no kubelet starts.
+const skip = process.env["CORACLE_TEST_CLUSTER"] === "kubeconfig";
+
+test(
+  "Memcached objects get the conditions of the original",
+  { skip },
+  async () => {
+    const { client, namespace, until } = cluster;
+    for (const [at, [spec, counts, reasons]] of STATUS.entries()) {
+      const key = { namespace, name: `m-${at}` };
+      await client.create(Memcached, { metadata: key, spec });
+      await until(() => client.find(Deployment, key));
+      const [readyReplicas, updatedReplicas, replicas] = counts;
+      await client.status.patch(Deployment, key, {
+        status: { readyReplicas, updatedReplicas, replicas },
+      });
+      let status: Fields;
+      const found = (type: string) =>
+        status?.conditions?.find((one: Fields) => one.type === type);
+      await until(async () => {
+        ({ status } = await client.get<Fields>(Memcached, key));
+        return TYPES.map((type) => found(type)?.reason).join(" ") === reasons;
+      });
+      const isReady = reasons.endsWith("MemcachedReady");
+      const name = `${key.name}.${namespace}:11211`;
+      assert.deepEqual(status.serverList, isReady ? [name] : undefined);
+      assert.equal(status.observedGeneration, 1);
+      for (const { message, observedGeneration } of status.conditions) {
+        assert(message !== "" && observedGeneration === 1);
+      }
+      assert.equal(
+        found("Available").message.endsWith("(HPA-managed)"),
+        "autoscaling" in spec,
+      );
+      // The older version shows the same.
+      const old = await client.get<Fields>(Old, key);
+      assert.deepEqual(old.status, status);
     }
-    assert.equal(
-      found("Available").message.endsWith("(HPA-managed)"),
-      "autoscaling" in spec,
-    );
-    // The older version shows the same.
-    const old = await client.get<Fields>(Old, key);
-    assert.deepEqual(old.status, status);
-  }
-});
+  },
+);

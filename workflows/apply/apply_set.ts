@@ -158,8 +158,8 @@ export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
 };
 
 /**
- * Labels of the objects of a set, by which they are found: name and namespace of
- * the owner, with its group as prefix.
+ * Labels that find the objects of a set: name and namespace of the owner, with its
+ * group as prefix.
  *
  * @throws {TypeError} If an option of the owner is unknown, missing or of another
  * type.

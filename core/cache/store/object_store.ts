@@ -143,7 +143,7 @@ export interface PageEntry {
 /** Page of bodies that a store can take over. */
 export interface AdoptedPage {
   readonly page: StoredPage;
-  /** Definitions of indexes, as JSON, of which the values are known. */
+  /** Definitions, as JSON, of the indexes whose values are known. */
   readonly definitions: readonly string[];
   /** Objects in the order of their bodies, each valid until the next one. */
   readonly entries: Iterable<PageEntry>;

@@ -134,7 +134,7 @@ export class Tiers {
     this.#release(tier, this.#addressOf(slot));
   }
 
-  /** Drops the bodies of all slots, of which none is needed any more. */
+  /** Drops the bodies of all slots, when none is needed any more. */
   clear(): void {
     for (const slot of this.#slots.slots()) {
       const address = this.#addressOf(slot);

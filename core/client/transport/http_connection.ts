@@ -19,7 +19,7 @@ const MAX_HEAD_BYTES = 16 << 10;
 const MAX_STREAMS = 100;
 /** Flow control window of an HTTP/2 stream, in bytes: that of undici. */
 const STREAM_WINDOW_BYTES = 256 << 10;
-/** Interval of pings, after two of which a silent HTTP/2 connection is closed, in ms. */
+/** Interval of pings in ms; an HTTP/2 connection that leaves two unanswered is closed. */
 const PING_INTERVAL_MS = 20_000;
 /** Interval of looking for requests that a server has not accepted, in milliseconds. */
 const MOVE_INTERVAL_MS = 500;

@@ -12,8 +12,8 @@ import {
 import {
   Controller,
   type ControllerDeps,
-  type ControllerHealth,
 } from "../../controller/controller.ts";
+import type { ControllerHealth } from "../../controller/controller_health.ts";
 import type { ControllerOptions } from "../../controller/controller_options.ts";
 import type {
   EventSource,

@@ -66,7 +66,7 @@ export interface DerivedPlans {
   readonly pruned: number;
 }
 
-/** Maximum number of deliveries by which an event is delayed. */
+/** An event is delayed by at most this many deliveries. */
 const ORDER_WINDOW = 3;
 /** Maximum number of fields of an object that another writer changes. */
 const MAX_FIELDS = 8;

@@ -169,6 +169,8 @@ function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
     for (const object of objects) {
       const { deletionTimestamp, finalizers } = metadataOf(object);
       if (deletionTimestamp === undefined) continue;
+      // A Pod has its grace period, which may be days.
+      if (!Array.isArray(finalizers) || finalizers.length === 0) continue;
       const key = stateKey(object);
       if (found.has(key)) continue;
       found.set(
@@ -176,7 +178,7 @@ function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
         violation(
           "finalizer",
           `${key} is deleted, but its finalizers stay: ${
-            JSON.stringify(finalizers ?? [])
+            JSON.stringify(finalizers)
           }`,
           {
             step,
@@ -284,8 +286,9 @@ function extraWrites(
 
 /** Reports the first step whose state differs from the reference run. */
 function endStates(one: Case): readonly Violation[] {
-  const { reference, run, masked, scenario } = one;
+  const { reference, run, masked, scenario, plan } = one;
   const ignored = new Set(reference.before);
+  const wasDown = plan.perturbations.some((one) => one.do === "down");
   for (const [step, expected] of reference.steps.entries()) {
     const found = run.steps[step];
     if (found === undefined || !found.quiet) return [];
@@ -294,11 +297,24 @@ function endStates(one: Case): readonly Violation[] {
       clusterState(expected.objects, ignored),
       clusterState(found.objects.map(withoutMark), ignored),
       masked,
+    ).filter(({ object, path, found }) =>
+      // Data that nobody has made while the operator was down is not missing.
+      !(wasDown && path === "" && found === undefined &&
+        DATA_KINDS.test(object.split(" ", 1)[0] as string) &&
+        !isMade(run, object))
     );
     if (differences.length === 0) continue;
     return [differing(one, step, differences)];
   }
   return [];
+}
+
+/** Whether an object was there after a step of a run, or written in it. */
+function isMade(run: RunRecord, object: string): boolean {
+  return writesOf(run).some((write) => keyOf(write) === object) ||
+    run.steps.some(({ objects }) =>
+      objects.some((one) => stateKey(one) === object)
+    );
 }
 
 function differing(

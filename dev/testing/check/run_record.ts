@@ -15,7 +15,7 @@ export interface TracedObject {
 /** Write of the operator, or an attempt that did not reach the server. */
 export interface TracedWrite extends TracedObject {
   readonly type: "write";
-  /** Number of the write, from 1, by which perturbations refer to it. */
+  /** Number of the write, from 1; perturbations refer to it. */
   readonly number: number;
   /** Verb: `create`, `update`, `patch`, `apply`, `delete`. */
   readonly verb: string;

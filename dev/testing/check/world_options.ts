@@ -79,7 +79,7 @@ export interface WorldOptions {
   readonly onChange?: ((change: Change) => void) | undefined;
   /** Answers the `fetch` requests of the operator. By default they fail. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
-  /** Whether `fetch` takes real time, in which the virtual time stands still. */
+  /** Whether `fetch` takes real time while the virtual time stands still. */
   readonly fetchesReally?: boolean | undefined;
   /** Objects of a cluster, with which the server starts. */
   readonly content?: ServerContent | undefined;
