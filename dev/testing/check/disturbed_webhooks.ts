@@ -1,4 +1,4 @@
-import { sleep, type WebhookHost } from "@coracle/operator/internal";
+import { type NamedWebhookHost, sleep } from "@coracle/operator/internal";
 import type { Perturbations } from "./perturbations.ts";
 import type { WorldClock } from "./world_clock.ts";
 
@@ -9,13 +9,14 @@ const LATE_MS = 40_000;
  * Host of webhooks whose routes are away, late or not trusted while a plan says so.
  */
 export function disturbedHost(
-  host: WebhookHost,
+  host: NamedWebhookHost,
   { perturbations, clock }: {
     readonly perturbations: Perturbations;
     readonly clock: WorldClock;
   },
-): WebhookHost {
+): NamedWebhookHost {
   return {
+    ...host,
     serve(routes) {
       const outside = clock.view();
       let isTrusted = true;

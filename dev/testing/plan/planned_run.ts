@@ -2,9 +2,9 @@ import type { Kind, UntypedObject } from "@coracle/operator/client";
 import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
 import type { OperatorSource } from "../check/operator_source.ts";
 import { World } from "../check/world.ts";
-import { conversionConfig } from "../conversion_service.ts";
 import { PlanRecord } from "./plan_record.ts";
 import type { PlannedFetch } from "./plan_report.ts";
+import { plannedWebhooks } from "./planned_webhooks.ts";
 import { SecretTexts } from "@coracle/operator/internal";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -66,6 +66,7 @@ export async function runOperator(
     content: snapshot.content((one) => converting(one, source)),
     startAt: info.at,
     kinds: missing,
+    webhooks: plannedWebhooks(source, snapshot),
     endpoints: false,
     sink: record,
     onChange: (change) => record.change(change),
@@ -137,23 +138,17 @@ function fieldsOf(schema: unknown): unknown {
   return [type, values, fieldsOf(items), fields.sort()];
 }
 
-/** Definition whose conversion takes place here, where the operator has it. */
+/** Definition without the conversion of others, which nobody calls. */
 function converting(
   object: UntypedObject,
   { kinds }: OperatorSource,
 ): UntypedObject {
   const spec = object["spec"] as CrdManifest["spec"];
-  const { strategy } = spec.conversion ?? {};
-  if (strategy !== "Webhook") return object;
-  const kind = kinds.find(({ plural, group }) =>
-    `${plural}.${group}` === object.metadata.name
+  const isOurs = kinds.some(({ plural, group, conversion }) =>
+    conversion !== undefined && `${plural}.${group}` === object.metadata.name
   );
-  const config = kind && conversionConfig(kind);
-  const conversion = config === undefined ? { strategy: "None" } : {
-    strategy: "Webhook",
-    webhook: { clientConfig: config, conversionReviewVersions: ["v1"] },
-  };
-  return { ...object, spec: { ...spec, conversion } };
+  if (spec.conversion?.strategy !== "Webhook" || isOurs) return object;
+  return { ...object, spec: { ...spec, conversion: { strategy: "None" } } };
 }
 
 /** Requests outside of the cluster: held back, unless their host is allowed. */

@@ -55,7 +55,9 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
         !BUILT_IN.test(is.apiVersion ?? "") || !isOfController(pathText(path))
       ).map(({ path, after }) => [
         pathText(path),
-        isSecret && path[0] === "data" ? "(hidden)" : plain(after),
+        isSecret && path[0] === "data" && after !== undefined
+          ? "(hidden)"
+          : plain(after),
       ]);
       const action = was.metadata.uid === is.metadata.uid
         ? "change"
