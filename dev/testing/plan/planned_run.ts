@@ -52,8 +52,8 @@ export async function runOperator(
   snapshot: Snapshot,
   { duration, hosts }: RunSettings,
 ): Promise<PlannedRun> {
-  const record = new PlanRecord();
   const secrets = new SecretTexts();
+  const record = new PlanRecord(secrets);
   const fetches = new Fetches(hosts);
   const { definitions, info } = snapshot;
   for (const { object } of snapshot.objects(SECRETS)) secrets.add(object);
