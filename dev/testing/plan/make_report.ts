@@ -31,8 +31,8 @@ import { mixedNote, type Snapshot } from "./snapshot.ts";
 const LOOP_WRITES = 5;
 /** Time from the end in which a loop or a failure still shows, in milliseconds. */
 const END_MS = 12 * 60_000;
-/** Longest text of a value. */
-const MAX_VALUE = 2_000;
+/** Longest text of a value, in characters. */
+export const MAX_VALUE = 2_000;
 const CRD_PLURAL = "customresourcedefinitions";
 
 /** Makes the report of a run. */
@@ -61,6 +61,21 @@ export function reportOf(
     else if (touched.write === undefined) addAnswer(answers, touched);
     const loop = loopOf(touched, duration);
     if (loop !== undefined) loops.push(loop);
+  }
+  for (const { before, after } of run.served) {
+    const { apiVersion = "", kind = "", metadata } = after;
+    const { namespace, name } = metadata;
+    changes.push(hidden({
+      action: "change",
+      apiVersion,
+      kind,
+      ...namespace !== undefined && { namespace },
+      name,
+      cause: `the definition of ${kind}`,
+      fields: fieldDifferences(before, after).map((one) =>
+        fieldOf(one, { old: before, now: after, managers: record.managers })
+      ),
+    }, run));
   }
   changes.sort((a, b) => compareText(textOf(a), textOf(b)));
   const { info } = snapshot;

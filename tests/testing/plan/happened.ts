@@ -3,6 +3,7 @@ import {
   fieldDifferences,
   pathText,
 } from "../../../dev/testing/plan/field_changes.ts";
+import { MAX_VALUE } from "../../../dev/testing/plan/make_report.ts";
 import type { PlanReport } from "../../../dev/testing/plan/plan_report.ts";
 import type { Snapshot } from "../../../dev/testing/plan/snapshot.ts";
 
@@ -100,8 +101,12 @@ function objectsOf(snapshot: Snapshot): Objects {
 
 function plain(value: unknown): unknown {
   if (value === undefined) return "(none)";
+  const text = JSON.stringify(value);
+  const shown = text.length > MAX_VALUE
+    ? `${text.slice(0, MAX_VALUE)}…`
+    : value;
   return JSON.parse(
-    JSON.stringify(value).replace(UID, "<uid>").replace(TIME, "<time>")
+    JSON.stringify(shown).replace(UID, "<uid>").replace(TIME, "<time>")
       .replace(POD, "<pod>"),
   );
 }
