@@ -79,13 +79,12 @@ export function planMarkdown(
     ]
       .join("\n"),
   ];
-  const details = chosen(changes, show).map((change) =>
+  const detail = (change: PlannedChange) =>
     change.fields.length === 0
       ? `- ${escapeHtml(changeTitle(change))}`
       : `<details><summary>${escapeHtml(changeTitle(change))}</summary>\n\n${
         fenced("diff", changeLines(change).join("\n"))
-      }\n\n</details>`
-  );
+      }\n\n</details>`;
   const blocks = [
     `### Plan of \`${operator.replaceAll("`", "")}\``,
     planHead(report),
@@ -99,7 +98,8 @@ export function planMarkdown(
   ];
   let size = blocks.join("\n\n").length;
   let shown = 0;
-  for (const block of details) {
+  for (const change of chosen(changes, show)) {
+    const block = detail(change);
     size += block.length + 2;
     if (size > MAX_MARKDOWN) break;
     blocks.push(block);

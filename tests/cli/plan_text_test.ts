@@ -8,7 +8,7 @@ const LONGEST_COMMENT = 65_536;
 
 const many = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
-const long = "x".repeat(2_000);
+const long = "x".repeat(500);
 const report: PlanReport = {
   cluster: {
     at: 0,
@@ -19,7 +19,7 @@ const report: PlanReport = {
     objects: 100_000,
   },
   simulated: { duration: 60_000, quiet: true },
-  changes: many(5_000, (index) => ({
+  changes: many(2_000, (index) => ({
     action: "change" as const,
     apiVersion: "v1",
     kind: `Kind${index % 10}`,
@@ -63,7 +63,7 @@ test("plan as Markdown: a large one fits into a comment of a pull request", () =
     assert.ok(shown >= 2, `${shown} objects`);
     assert.ok(
       text.endsWith(
-        `… and ${(5_000 - shown).toLocaleString("en")} more objects.\n`,
+        `… and ${(2_000 - shown).toLocaleString("en")} more objects.\n`,
       ),
     );
     assert.match(text, /\n… and 980 more\n/);

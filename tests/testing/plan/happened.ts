@@ -58,7 +58,7 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
         pathText(path),
         isSecret && path[0] === "data" && after !== undefined
           ? "(hidden)"
-          : plain(after),
+          : plain(shown(after)),
       ]);
       const action = was.metadata.uid === is.metadata.uid
         ? "change"
@@ -99,14 +99,16 @@ function objectsOf(snapshot: Snapshot): Objects {
   return new Map([...definitions, ...objects]);
 }
 
+/** Value as a plan shows it: a long one is cut. */
+function shown(value: unknown): unknown {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : value;
+}
+
 function plain(value: unknown): unknown {
   if (value === undefined) return "(none)";
-  const text = JSON.stringify(value);
-  const shown = text.length > MAX_VALUE
-    ? `${text.slice(0, MAX_VALUE)}…`
-    : value;
   return JSON.parse(
-    JSON.stringify(shown).replace(UID, "<uid>").replace(TIME, "<time>")
+    JSON.stringify(value).replace(UID, "<uid>").replace(TIME, "<time>")
       .replace(POD, "<pod>"),
   );
 }
