@@ -95,7 +95,7 @@ export type { ClusterConfig } from "./core/config/cluster_config.ts";
 export { loadConfig } from "./core/config/load_config.ts";
 export type { RunCause } from "./core/controller/cause.ts";
 export type { Context, RetryInfo } from "./core/controller/context.ts";
-export type { ControllerHealth } from "./core/controller/controller.ts";
+export type { ControllerHealth } from "./core/controller/controller_health.ts";
 export type {
   ControllerOptions,
   PrimaryCacheOptions,

@@ -1,10 +1,8 @@
 import { once } from "node:events";
 import process from "node:process";
 import { Worker } from "node:worker_threads";
-import {
-  type AdmissionHandlers,
-  admissionOf,
-} from "../core/admission/admission_options.ts";
+import type { AdmissionHandlers } from "@coracle/operator/core";
+import { admissionOf } from "../core/admission/admission_options.ts";
 import { allow, deny } from "../core/admission/admission_result.ts";
 import {
   admissionRoute,

@@ -1,5 +1,5 @@
 import process from "node:process";
-import { ApiServer } from "../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import {
   type Bench,
   type Measure,

@@ -109,5 +109,5 @@ export const bench: Bench = {
   what:
     "clusters that join an operator of one, idle afterwards; their servers beside it",
   rounds: 3,
-  subjects: [subject(100)],
+  subjects: [subject(100), { ...subject(400), rounds: 1 }],
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { UntypedObject } from "../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import {
   type ConversionAnswer,
   conversionHandler,

@@ -1,6 +1,6 @@
 import process from "node:process";
+import type { UntypedObject } from "@coracle/operator/client";
 import { untyped } from "../core/api/kind.ts";
-import type { UntypedObject } from "../core/api/object.ts";
 import { MemoryBudget } from "../core/cache/store/memory_budget.ts";
 import { ObjectStore } from "../core/cache/store/object_store.ts";
 import { rangeText } from "../core/json/byte_range.ts";

@@ -10,9 +10,9 @@ import { once } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { configFromText } from "@coracle/operator/client";
 import { clientSettings } from "../core/client/client_options.ts";
 import { openConnection } from "../core/client/connection.ts";
-import { configFromText } from "../core/config/load_config.ts";
 import { planOperator } from "../dev/testing/plan/plan_operator.ts";
 import { fixture, readThrough } from "../tests/testing/plan/cluster_copy.ts";
 import {

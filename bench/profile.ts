@@ -1,8 +1,9 @@
 /**
  * Prints where an operator's time goes that writes statuses: `profile.ts
- * [--storms N] [--objects N] [--functions N] [--out FILE]`. It runs the load of the
- * bench `reconcile` against the embedded API server and profiles the operator in
- * the measured storms only. FILE is a profile for the developer tools of Chrome.
+ * [--warm-up N] [--storms N] [--objects N] [--functions N] [--v8=FLAGS] [--out FILE]`.
+ * It runs the load of the bench `reconcile` against the embedded API server and
+ * profiles the operator in the measured storms only. FLAGS of V8 are separated by
+ * spaces. FILE is a profile for the developer tools of Chrome.
  *
  * @module
  */
@@ -19,14 +20,15 @@ import { type CpuProfile, timesOf } from "./support/profile_parts.ts";
 import { OPERATOR_SOURCE, scriptCommand } from "./support/reconcilers.ts";
 import { commandLine } from "../tests/support/command_line.ts";
 
-const WARM_UP = 4;
-
 const { values, integer } = commandLine("profile the operator", {
+  "warm-up": { type: "string", default: "4" },
   storms: { type: "string", default: "8" },
   objects: { type: "string", default: "1000" },
   functions: { type: "string", default: "25" },
+  v8: { type: "string", default: "" },
   out: { type: "string" },
 });
+const warmUp = integer("warm-up", 0);
 const storms = integer("storms", 1);
 const objects = integer("objects", 1);
 const functions = integer("functions", 1);
@@ -42,11 +44,12 @@ async function profile(kubeconfig: string): Promise<number> {
   const operator = new OperatorProcess(
     scriptCommand("coracle", { kubeconfig, objects }, {
       file: OPERATOR_SOURCE,
+      flags: values.v8?.split(" ").filter(Boolean),
     }),
   );
   try {
     await first;
-    for (let i = 0; i < WARM_UP; i++) await load.storm();
+    for (let i = 0; i < warmUp; i++) await load.storm();
     const { cpu } = await operator.ask("profile");
     for (let i = 0; i < storms; i++) await load.storm();
     return (await operator.ask(`profile ${file}`)).cpu - cpu;

@@ -5,9 +5,11 @@
  * @module
  */
 import process from "node:process";
+import { commandLine } from "../tests/support/command_line.ts";
 import { buildRivals, TOOLCHAINS } from "./support/built_rivals.ts";
 import { installRivals } from "./support/rival.ts";
 
+commandLine("install rivals", {});
 await installRivals();
 process.stdout.write("npm: installed\n");
 for (const toolchain of TOOLCHAINS) {

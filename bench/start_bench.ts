@@ -30,7 +30,7 @@ async function start(isWarm: boolean): Promise<readonly Measure[]> {
     client: new Client({ transport }),
     logger: silentLogger,
     cache: { budget: "200MiB", snapshot: { path } },
-    syncTimeout: "10m",
+    syncTimeout: "1h",
     shutdownGrace: "2m",
   });
   const source = watch(Pod);

@@ -1,7 +1,7 @@
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import type { ResolvedKind } from "../core/api/kind.ts";
+import type { ResolvedKind } from "@coracle/operator/kinds";
 import { silentLogger } from "../core/logger.ts";
 import { Operator } from "../core/operator/operator.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";

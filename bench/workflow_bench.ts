@@ -1,6 +1,6 @@
+import type { Transport } from "@coracle/operator/client";
 import { ApiServer } from "../dev/apiserver/server.ts";
 import { Client } from "../core/client/client.ts";
-import type { Transport } from "../core/client/transport/transport.ts";
 import { installCrd } from "../core/crd/install_crd.ts";
 import { silentLogger } from "../core/logger.ts";
 import { Operator } from "../core/operator/operator.ts";

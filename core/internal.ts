@@ -24,6 +24,7 @@ export {
   valuesIn,
 } from "./admission/der.ts";
 export { definitionRules, policyRule } from "./admission/admission_rules.ts";
+export { CERT_MANAGER_DIRECTORY } from "./admission/webhook_options.ts";
 export type { Status, StatusCause } from "./api/api_error.ts";
 export { scheduleProblem, timeZoneProblem } from "./api/cron_schedule.ts";
 export { type CronTimes, cronTimes } from "./api/cron_times.ts";
@@ -78,6 +79,7 @@ export { convertObject, KEPT_ANNOTATION } from "./conversion/convert_object.ts";
 export { failureOf } from "./conversion/unconverted.ts";
 export { migrateStorage } from "./conversion/migrate_storage.ts";
 export type { Controller, ReplayedParts } from "./controller/controller.ts";
+export { stateAnnotation } from "./controller/job/job_options.ts";
 export {
   decodeEntry,
   DISCOVERY,

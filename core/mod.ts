@@ -60,7 +60,7 @@ export type {
   KindsOptions,
 } from "./controller/kinds/kinds_options.ts";
 export type { SyncProgress } from "./cache/informer/shared_informer.ts";
-export type { ControllerHealth } from "./controller/controller.ts";
+export type { ControllerHealth } from "./controller/controller_health.ts";
 export type { ObjectHistory } from "./controller/object_history.ts";
 export type { JobRun } from "./controller/job/job_controller.ts";
 export type { JobContext, JobOptions } from "./controller/job/job_options.ts";

@@ -25,6 +25,13 @@ export function nodeHttps(): typeof import("node:https") {
 const CHECK_INTERVAL_MS = 1_000;
 
 /**
+ * Time after which a connection without a request is closed, in milliseconds: more than
+ * the 90 s of Go's clients, such as API servers. A request that meets the end of its
+ * connection is lost, and they do not repeat a POST.
+ */
+const IDLE_TIMEOUT_MS = 120_000;
+
+/**
  * Options of a server whose requests must arrive within a time. Without the
  * interval, Node closes their connections up to half a minute later.
  *
@@ -34,6 +41,7 @@ export function serverLimits(timeout: number): ServerOptions {
   return {
     headersTimeout: timeout,
     requestTimeout: timeout,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
   };
 }

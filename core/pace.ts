@@ -75,8 +75,8 @@ export class BackOff {
   /**
    * Next pause in milliseconds.
    *
-   * @param atLeast Pause that the server requested, of which at most five minutes
-   * count; jitter is added to it.
+   * @param atLeast Pause that the server requested, at most five minutes; jitter is
+   * added to it.
    */
   next(atLeast = 0): number {
     const { initialDelay: initial, maxDelay: max, resetAfter } = this.#settings;

@@ -58,11 +58,11 @@ export function recordsOf(objects: readonly Balanced[]): Records {
 }
 
 /** Operator that syncs the zone, which a test may answer for. */
-export function dnsOperator(
+export function operator(
   options: OperatorOptions = {},
   ask: (url: string, init: RequestInit) => Promise<Response> = fetch,
 ): Operator {
-  const operator = new Operator({
+  const made = new Operator({
     leaderElection: { name: "dns" },
     ...options,
   });
@@ -71,7 +71,7 @@ export function dnsOperator(
     if (response.ok) return await response.text();
     throw new Error(`Cannot sync the zone: it answers ${response.status}`);
   };
-  operator.job("dns", {
+  made.job("dns", {
     watches: [watch(Service), watch(Ingress)],
     debounce: "2s",
     every: "1h",
@@ -84,9 +84,9 @@ export function dnsOperator(
     await zone({ method: "PUT", body: wanted, signal });
     ctx.log.info("Wrote the zone", { objects: objects.length });
   });
-  return operator;
+  return made;
 }
 
 if (import.meta.main) {
-  await dnsOperator().run({ once: process.argv.includes("--once") });
+  await operator().run({ once: process.argv.includes("--once") });
 }

@@ -2,7 +2,8 @@ import { checkOperator, TestCluster, VirtualClock } from "@coracle/dev";
 import { type Ingress, Service } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dnsOperator, recordsOf } from "./dns_sync.ts";
+import options from "./dns_sync.check.ts";
+import { operator, recordsOf } from "./dns_sync.ts";
 
 /** Zone in memory that counts its writes. */
 class Zone {
@@ -54,7 +55,7 @@ test("The DNS example syncs a burst of changes once, mends, and runs once", asyn
   const cluster = await TestCluster.start({
     clock,
     operator: (options) =>
-      dnsOperator({ ...options, leaderElection: undefined }, zone.ask),
+      operator({ ...options, leaderElection: undefined }, zone.ask),
   });
   try {
     const { client, namespace } = cluster;
@@ -80,7 +81,7 @@ test("The DNS example syncs a burst of changes once, mends, and runs once", asyn
 
     zone.text = "{}";
     const { logger } = cluster;
-    const single = dnsOperator(
+    const single = operator(
       { client, clock, logger, namespaces: [namespace], probes: undefined },
       zone.ask,
     );
@@ -92,17 +93,7 @@ test("The DNS example syncs a burst of changes once, mends, and runs once", asyn
 });
 
 test("The DNS example stands its check", { timeout: 120_000 }, async () => {
-  const zone = new Zone();
-  const report = await checkOperator({
-    operator: (options) =>
-      dnsOperator({ ...options, leaderElection: undefined }, zone.ask),
-    kinds: [],
-    workload: [
-      { apply: service("a") },
-      { apply: service("b") },
-      { delete: service("a") },
-    ],
-    plans: 3,
-  });
+  const report = await checkOperator({ operator, ...options, plans: 3 });
   assert.deepEqual(report.findings, []);
+  assert.equal(report.plans, 3);
 });

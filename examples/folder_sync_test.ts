@@ -2,7 +2,7 @@ import { checkOperator, TestCluster, VirtualClock } from "@coracle/dev";
 import { ConfigMap } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { folderSync } from "./folder_sync.ts";
+import { operator } from "./folder_sync.ts";
 
 const manifest = (name: string, value: string) => ({
   apiVersion: "v1",
@@ -32,7 +32,7 @@ test("The folder example applies, mends and prunes what its folder has", async (
     clock,
     namespace: "default",
     operator: (options) =>
-      folderSync({ ...options, leaderElection: undefined }, repository),
+      operator({ ...options, leaderElection: undefined }, repository),
   });
   try {
     const { client } = cluster;
@@ -42,18 +42,18 @@ test("The folder example applies, mends and prunes what its folder has", async (
     const holds = (
       a: string | undefined,
       b: string | undefined,
-      within: "1m" | "15m",
+      within: "2m" | "15m",
     ) =>
       cluster.until(
         async () => await value("a") === a && await value("b") === b,
         { within },
       );
-    await holds("one", "one", "1m");
+    await holds("one", "one", "2m");
     repository.manifests = [manifest("a", "two")];
-    await clock.advance(60_000);
+    await clock.advance(120_000);
     assert.equal(await value("a"), "one", "the revision is the same");
     repository.revision = "2";
-    await holds("two", undefined, "1m");
+    await holds("two", undefined, "2m");
     await client.patch(ConfigMap, { namespace: "default", name: "a" }, {
       data: { value: "other" },
     });
@@ -66,12 +66,12 @@ test("The folder example applies, mends and prunes what its folder has", async (
 test("The folder example stands its check", async () => {
   const { findings, plans } = await checkOperator({
     operator: (options) =>
-      folderSync(
+      operator(
         { ...options, leaderElection: undefined },
         repositoryOf(manifest("a", "one"), manifest("b", "one")),
       ),
     workload: [
-      { apply: manifest("a", "other") },
+      { apply: manifest("a", "other"), settle: false },
       { delete: manifest("b", "one") },
     ],
     plans: 2,

@@ -57,12 +57,14 @@ export type Render = (
 
 const CHARTS = process.env["CHARTS"] ?? "charts";
 
+const HELM = process.env["HELM"] ?? "helm";
+
 /** Renders by a command, which is Helm by default. */
 export function helmTemplate(
   charts: string = CHARTS,
-  helm: readonly string[] = [process.env["HELM"] ?? "helm"],
+  helm: readonly string[] = [HELM],
 ): Render {
-  const [program = "helm", ...args] = helm;
+  const [program = HELM, ...args] = helm;
   return ({ name, namespace, chart, values }, signal) => {
     const options = ["--include-crds", "--no-hooks", "--values", "-"];
     const where = ["--namespace", namespace];
@@ -102,7 +104,7 @@ export function operator(
   options: OperatorOptions = {},
   render: Render = helmTemplate(),
 ): Operator {
-  const made = new Operator(options);
+  const made = new Operator({ programs: [HELM], ...options });
   /** What was rendered last for each release, as Helm takes its time. */
   const rendered = new Map<
     string,

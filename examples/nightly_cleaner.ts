@@ -17,12 +17,12 @@ function endOf({ status }: JobObject): number | undefined {
 }
 
 /** Operator that deletes old Jobs. */
-export function cleaner(options: OperatorOptions = {}): Operator {
-  const operator = new Operator({
+export function operator(options: OperatorOptions = {}): Operator {
+  const made = new Operator({
     leaderElection: { name: "cleaner" },
     ...options,
   });
-  operator.job("nightly-cleaner", {
+  made.job("nightly-cleaner", {
     cron: "0 3 * * *",
     timeZone: "Europe/Berlin",
     state: { kind: ConfigMap, name: "nightly-cleaner" },
@@ -41,7 +41,7 @@ export function cleaner(options: OperatorOptions = {}): Operator {
     }
     ctx.log.info("Cleaned up", { deleted });
   });
-  return operator;
+  return made;
 }
 
 /** Namespaces to clean; `"*"` for all. */
@@ -49,4 +49,4 @@ function namespacesOf({ namespaces }: OperatorOptions): readonly string[] {
   return Array.isArray(namespaces) ? namespaces : ["*"];
 }
 
-if (import.meta.main) await cleaner().run();
+if (import.meta.main) await operator().run();

@@ -2,7 +2,8 @@ import { checkOperator, TestCluster, VirtualClock } from "@coracle/dev";
 import { ConfigMap, Job } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cleaner } from "./nightly_cleaner.ts";
+import options from "./nightly_cleaner.check.ts";
+import { operator } from "./nightly_cleaner.ts";
 
 const DAY = 24 * 3_600_000;
 
@@ -24,7 +25,7 @@ test("The nightly cleaner deletes Jobs a week after their end, at three", async 
   const clock = new VirtualClock();
   const cluster = await TestCluster.start({
     clock,
-    operator: (options) => cleaner({ ...options, leaderElection: undefined }),
+    operator: (options) => operator({ ...options, leaderElection: undefined }),
   });
   try {
     const { client, namespace } = cluster;
@@ -72,11 +73,7 @@ test("The nightly cleaner deletes Jobs a week after their end, at three", async 
 });
 
 test("The nightly cleaner stands its check", { timeout: 120_000 }, async () => {
-  const report = await checkOperator({
-    operator: (options) => cleaner({ ...options, leaderElection: undefined }),
-    kinds: [],
-    workload: [{ apply: job("a") }, { apply: job("b") }],
-    plans: 3,
-  });
+  const report = await checkOperator({ operator, ...options, plans: 3 });
   assert.deepEqual(report.findings, []);
+  assert.equal(report.plans, 3);
 });

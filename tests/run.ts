@@ -23,8 +23,8 @@
  */
 
 import { globSync, readFileSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import process from "node:process";
 import {
@@ -40,6 +40,7 @@ import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
 import { commandLine } from "./support/command_line.ts";
+import { needsOwnProcess } from "./support/own_process.ts";
 import { Places } from "./support/places.ts";
 import { takeSeconds, timed } from "./support/processor_time.ts";
 
@@ -340,20 +341,6 @@ function byRuntime(): readonly string[] {
   return [...new Set(chosen)];
 }
 
-/**
- * What a test file does that others in its process would notice: it changes the
- * environment or a global, handles signals, ends the process or measures it.
- */
-const NEEDS_OWN_PROCESS = new RegExp(
-  [
-    /process\.(?:env(?:\.\w+|\[[^\]]+\]) = |chdir|exit\(|kill|once|on\()/,
-    /process\.(?:emit|memoryUsage)|delete process\.env|Object\.assign\(process\.env/,
-    /globalThis(?:\.\w+|\[[^\]]+\]) = |mock\.|FinalizationRegistry|registerHooks/,
-    /failFirstImports|setFlagsFromString|global(?:This)?\.gc\b/,
-    /getActiveResourcesInfo|support\/(?:growth|command_run)/,
-  ].map(({ source }) => source).join("|"),
-);
-
 /** Groups files into those that may share a process. */
 function batchesOf(
   { batch, report, entry }: Step,
@@ -361,7 +348,7 @@ function batchesOf(
 ): (readonly string[])[] {
   const isAlone = (file: string) =>
     (report === "node" || entry !== undefined) && file.endsWith("_test.ts") &&
-    NEEDS_OWN_PROCESS.test(readFileSync(file, "utf8"));
+    needsOwnProcess(readFileSync(file, "utf8"));
   if (PROFILE) return files.map((file) => [file]);
   const shared = files.filter((file) => !isAlone(file));
   const batches = files.filter(isAlone).map((file) => [file]);
@@ -505,7 +492,10 @@ interface Cost {
 
 const costs: Cost[] = [];
 
-/** Runs a command to its end, and notes what it cost. */
+/**
+ * Runs a command to its end, and notes what it cost. What it leaves in the folder for
+ * temporary files is removed, also if it was killed.
+ */
 async function runCosted(
   step: Step,
   file: string,
@@ -513,8 +503,13 @@ async function runCosted(
   options: CommandOptions,
 ): Promise<CommandResult> {
   const times = `.cache/test/${step.name}.${process.pid}.${costs.length}.times`;
+  const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
+  const env = { ...options.env, TMPDIR: folder, TEMP: folder, TMP: folder };
   const start = performance.now();
-  const result = await runCommand(timed(command, times), options);
+  const result = await runCommand(timed(command, times), { ...options, env })
+    .finally(() =>
+      rm(folder, { recursive: true, force: true, maxRetries: 10 })
+    );
   const seconds = (performance.now() - start) / 1000;
   const processors = await takeSeconds(times);
   costs.push({ step: step.name, file, seconds, processors });

@@ -9,6 +9,7 @@
 
 import { readFileSync } from "node:fs";
 import process from "node:process";
+import { commandLine } from "../tests/support/command_line.ts";
 import { shippedFiles } from "./shipped_code.ts";
 
 interface Count {
@@ -16,6 +17,7 @@ interface Count {
   readonly files: number;
 }
 
+const { values } = commandLine("count lines", { json: { type: "boolean" } });
 const lines = new Map<string, number>();
 for (const file of shippedFiles()) {
   const text = readFileSync(file, "utf8");
@@ -49,7 +51,7 @@ const counts: Record<string, Count> = {
   "@coracle/dev": sum((file) => file.startsWith("dev/")),
 };
 
-if (process.argv.includes("--json")) {
+if (values.json) {
   process.stdout.write(`${JSON.stringify(counts, null, 2)}\n`);
 } else {
   for (const [name, { lines, files }] of Object.entries(counts)) {

@@ -6,7 +6,7 @@
  * @module
  */
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { peakRss } from "./sampling.ts";
 
 const server = await ApiServer.start({ tls: process.argv[2] === "https" });

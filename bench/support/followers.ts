@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
+import type { ReconnectOptions } from "@coracle/operator/client";
 import { untyped } from "../../core/api/kind.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
-import type { ReconnectOptions } from "../../core/cache/watch/reconnect.ts";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import type { PodServer } from "./pod_server.ts";

@@ -6,8 +6,8 @@
  * @module
  */
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { untyped } from "../../core/api/kind.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { untyped } from "@coracle/operator/client";
 import { CRD_KIND } from "../../core/crd/crd_object.ts";
 import { until } from "../../tests/support/until.ts";
 import { manyKind, manyKindCrd } from "./many_kinds.ts";

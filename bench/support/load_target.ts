@@ -1,4 +1,4 @@
-import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import type { DefinedKind } from "@coracle/operator/crd";
 import { Greeting, greetingText } from "./greeting.ts";
 import { pageText, WebApp } from "./web_app.ts";
 

@@ -1,5 +1,5 @@
-import type { ResolvedKind } from "../../core/api/kind.ts";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
+import type { CrdManifest } from "@coracle/operator/crd";
+import type { ResolvedKind } from "@coracle/operator/kinds";
 
 /** Kind with a number, of those that a bench makes. */
 export function manyKind(index: number): ResolvedKind {

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ResolvedKind } from "../../core/api/kind.ts";
+import type { ResolvedKind } from "@coracle/operator/kinds";
 import { Client } from "../../core/client/client.ts";
 
 /** Options of {@linkcode memoryCluster}. */

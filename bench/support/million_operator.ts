@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { KubernetesObject } from "../../core/api/object.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import { ReplicaSet } from "../../core/kinds/apps_v1.ts";

@@ -7,9 +7,9 @@
  * @module
  */
 import process from "node:process";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { installCrd } from "@coracle/operator/crd";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { Site } from "../../tests/testing/plan/fixtures/site.ts";
 
 const [sites = 0, configMaps = 0] = process.argv.slice(2).map(Number);

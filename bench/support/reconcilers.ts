@@ -61,10 +61,16 @@ export const OPERATOR_SOURCE: string = fileURLToPath(
 export function scriptCommand(
   name: string,
   { kubeconfig, objects }: Pick<ReconcileRound, "kubeconfig" | "objects">,
-  options: { readonly runtime?: RuntimeName; readonly file: string },
+  options: {
+    readonly runtime?: RuntimeName;
+    readonly file: string;
+    /** Further flags of the runtime. */
+    readonly flags?: readonly string[] | undefined;
+  },
 ): readonly string[] {
-  const { file, runtime = "node" } = options;
-  return [...RUNTIMES[runtime], file, name, kubeconfig, String(objects)];
+  const { file, flags = [], runtime = "node" } = options;
+  const command = [...RUNTIMES[runtime], ...flags];
+  return [...command, file, name, kubeconfig, String(objects)];
 }
 
 let bundle: Promise<string> | undefined;

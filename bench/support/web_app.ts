@@ -1,10 +1,7 @@
 import { z } from "zod";
-import type { ObjectOf } from "../../core/api/kind.ts";
+import type { ObjectOf } from "@coracle/operator/client";
+import type { CustomResource, DefinedKind } from "@coracle/operator/crd";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import type {
-  CustomResource,
-  DefinedKind,
-} from "../../core/crd/kind_definition.ts";
 import { Deployment, StatefulSet } from "../../core/kinds/apps_v1.ts";
 import {
   ConfigMap,

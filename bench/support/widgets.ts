@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ResolvedKind } from "../../core/api/kind.ts";
+import type { ResolvedKind } from "@coracle/operator/kinds";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { memoryCluster } from "./memory_cluster.ts";

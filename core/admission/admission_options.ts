@@ -105,7 +105,7 @@ export interface AdmissionHandlers<
    * it must not change what it has filled in before.
    *
    * @param object Object of the request, which may be changed.
-   * @returns The changed object, of which the patch is computed.
+   * @returns The changed object; the patch is the difference to the original.
    */
   default?(object: O, ctx: AdmissionContext<O>): O | Promise<O>;
 }

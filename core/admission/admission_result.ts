@@ -13,7 +13,10 @@ export interface DenyOptions {
    * causes are given, and to `"Forbidden"` otherwise.
    */
   readonly reason?: "Forbidden" | "Invalid" | "BadRequest" | "Conflict";
-  /** Fields that are wrong, each with its own message, when there are several. */
+  /**
+   * Fields that are wrong, each with its own message, when there are several. The
+   * message of the denial ends with them: not every client shows causes.
+   */
   readonly causes?:
     | readonly { readonly field: string; readonly message: string }[]
     | undefined;
@@ -112,10 +115,12 @@ export function deny(
   const { field, causes = [], warnings } = options;
   const all = field === undefined ? causes : [{ field, message }, ...causes];
   const { reason = all.length > 0 ? "Invalid" : "Forbidden" } = options;
+  const own = field === undefined ? message : `${field}: ${message}`;
+  const others = causes.map((cause) => `${cause.field}: ${cause.message}`);
   return new AdmissionDecision({
     code: CODES[reason],
     reason,
-    message: field === undefined ? message : `${field}: ${message}`,
+    message: [own, ...others].join("; "),
     causes: all.map((cause) => ({ reason: "FieldValueInvalid", ...cause })),
   }, warnings);
 }

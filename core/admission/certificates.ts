@@ -190,8 +190,8 @@ const REQUESTED_BITS = [
  * Signs a certificate request.
  *
  * @param authority Authority from {@linkcode createAuthority}.
- * @param request Request, of which the subject, the key and the alternative names
- * go into the certificate.
+ * @param request Request; its subject, key and alternative names go into the
+ * certificate.
  * @param options Usages as in a CertificateSigningRequest, and validity period.
  * @returns Certificate in PEM.
  */

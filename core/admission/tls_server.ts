@@ -1,7 +1,9 @@
+import { constants } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Server as TcpServer, Socket } from "node:net";
 import process from "node:process";
+import { nextTurn, sleep, systemClock } from "../clock.ts";
 import { listenOn, nodeHttps, serverLimits } from "../node_http.ts";
 import type { KeyPair } from "./certificates.ts";
 
@@ -14,13 +16,21 @@ export interface ServerIdentity extends KeyPair {
   readonly clientAuthorities?: string | undefined;
 }
 
+/** Part of the connections from which on those without a request are closed. */
+const FULL_SHARE = 0.9;
+/** Time in which a request is read that has arrived, in milliseconds. */
+const READING_MS = 50;
+
 /** Address, limits and handler of a {@linkcode TlsServer}. */
 export interface TlsServerOptions {
   readonly port: number;
   readonly host: string;
   /** Time limit for receiving a request, in milliseconds. */
   readonly requestTimeout: number;
-  /** Maximum number of connections; further ones are closed at once. */
+  /**
+   * Maximum number of connections; further ones are closed at once. From nine tenths
+   * on, connections without a request are closed, which others may hold.
+   */
   readonly maxConnections: number;
   /** What cannot be done if the server cannot listen, for the error. */
   readonly action: string;
@@ -44,7 +54,11 @@ export class TlsServer {
   #front: TcpServer | undefined;
   readonly #servers: Set<SecureServer> = new Set();
   readonly #sockets: Set<Socket> = new Set();
+  /** Number of connections. */
+  #open = 0;
   #port: number | undefined;
+  /** Resolves when the servers that stop have no connection left. */
+  #closed: Promise<unknown> | undefined;
 
   constructor(options: TlsServerOptions) {
     this.#options = options;
@@ -66,12 +80,16 @@ export class TlsServer {
     const server = this.#create(pair);
     if (replacesCertificate(server)) {
       server.maxConnections = maxConnections;
+      server.on("connection", this.#makeRoom);
       this.#port = await listenOn(server, { port, host }, action);
       return;
     }
     await this.#listenBehind(server, action);
-    const front = process.getBuiltinModule("node:net").createServer((socket) =>
-      this.#pass(socket)
+    const front = process.getBuiltinModule("node:net").createServer(
+      (socket) => {
+        this.#makeRoom(socket);
+        this.#pass(socket);
+      },
     );
     front.maxConnections = maxConnections;
     this.#port = await listenOn(front, { port, host }, action);
@@ -95,28 +113,43 @@ export class TlsServer {
     this.#closeIdle();
   }
 
-  /** Stops listening and breaks all connections. */
-  async stop(): Promise<void> {
-    this.#port = undefined;
+  /**
+   * Stops listening, and closes the connections without a request. Requests that have
+   * arrived are read first, and go on.
+   */
+  async drain(): Promise<void> {
+    await sleep(READING_MS, { clock: systemClock }); // Its sockets are real.
+    // On a busy process the time may have passed without a look at the sockets.
+    await nextTurn();
     const servers = [this.#front, ...this.#servers].filter((one) =>
       one !== undefined
     );
+    this.#port = undefined;
+    this.#closed ??= Promise.all(
+      servers.map((server) =>
+        new Promise<void>((resolve) => server.close(() => resolve()))
+      ),
+    );
+    for (const server of this.#servers) server.closeIdleConnections();
+  }
+
+  /** Stops listening and breaks all connections. */
+  async stop(): Promise<void> {
+    await this.drain();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of this.#servers) server.closeAllConnections();
     this.#front = this.#server = undefined;
     this.#servers.clear();
-    const closed = servers.map((server) =>
-      new Promise<void>((resolve) => server.close(() => resolve()))
-    );
-    for (const socket of this.#sockets) socket.destroy();
-    for (const server of servers) {
-      if ("closeAllConnections" in server) server.closeAllConnections();
-    }
-    await Promise.all(closed);
+    await this.#closed;
+    this.#closed = undefined;
   }
 
   #create(pair: ServerIdentity): SecureServer {
     const { handle, requestTimeout } = this.#options;
     const server = nodeHttps().createServer({
       ...serverLimits(requestTimeout),
+      handshakeTimeout: requestTimeout,
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ...secureContext(pair),
       ...pair.clientAuthorities !== undefined && {
         requestCert: true,
@@ -136,6 +169,14 @@ export class TlsServer {
     await listenOn(server, { port: 0, host: "127.0.0.1" }, action);
     this.#server = server;
   }
+
+  /** Closes connections without a request if a new one is among the last. */
+  readonly #makeRoom = (socket: Socket): void => {
+    this.#open++;
+    socket.on("close", () => this.#open--);
+    if (this.#open < this.#options.maxConnections * FULL_SHARE) return;
+    for (const server of this.#servers) server.closeIdleConnections();
+  };
 
   /** Passes a connection on to the server of the current certificate. */
   #pass(socket: Socket): void {

@@ -78,7 +78,7 @@ export class WebhookListener {
   #isLeaving = false;
   /** Time at which the last request came. */
   #lastRequest = -Infinity;
-  /** Responses of handled requests that are not sent. */
+  /** Responses that are not sent. */
   readonly #unanswered: Set<ServerResponse> = new Set();
   #whenIdle: (() => void) | undefined;
 
@@ -146,9 +146,14 @@ export class WebhookListener {
     }
   }
 
-  /** Waits a little for requests in progress, and breaks all connections. */
+  /**
+   * Closes the connections without a request, waits a little for requests in progress,
+   * and breaks the other connections.
+   */
   async stop(): Promise<void> {
     const { clock } = this.#options;
+    this.#isLeaving = true;
+    await this.#server.drain();
     if (this.#unanswered.size > 0) {
       const idle = new Promise<void>((resolve) => this.#whenIdle = resolve);
       await deadline(idle, STOP_MS, { clock }).catch(() => {});
@@ -173,6 +178,7 @@ export class WebhookListener {
     response: ServerResponse,
   ): Promise<void> {
     const { log } = this.#options;
+    this.#followAnswer(response);
     if (this.#isLeaving) response.setHeader("connection", "close");
     try {
       const answer = await this.#answer(request, response);
@@ -260,7 +266,6 @@ export class WebhookListener {
       });
       if (this.#handled >= concurrency) throw tooMuch();
       this.#handled++;
-      this.#followAnswer(response);
       try {
         const limit = time * CALL_SHARE;
         return await deadline(

@@ -23,7 +23,7 @@ export interface WebhookServerOptions {
    * @default {"0.0.0.0"}
    */
   readonly host?: string | undefined;
-  /** Service in front of the pods of the operator, by which API servers call it. */
+  /** Service in front of the operator's pods; API servers call it. */
   readonly service?:
     | {
       /** Namespace. Defaults to that of the operator. */
@@ -45,13 +45,15 @@ export interface WebhookServerOptions {
   readonly url?: string | undefined;
   /**
    * Certificates: `"self"` for an authority of the operator's own, kept in a
-   * Secret and rotated; or files that others replace, such as cert-manager: of
-   * each file the path, or a directory with `tls.crt`, `tls.key` and `ca.crt`.
+   * Secret and rotated; `"cert-manager"` for those of cert-manager, whose objects
+   * `coracle manifests` prints; or files that others replace: of each file the
+   * path, or a directory with `tls.crt`, `tls.key` and `ca.crt`.
    *
    * @default {"self"}
    */
   readonly certificates?:
     | "self"
+    | "cert-manager"
     | {
       /** File with the certificate and its chain, in PEM. */
       readonly certFile: string;
@@ -100,6 +102,9 @@ export interface WebhookServerOptions {
   readonly concurrency?: number | undefined;
 }
 
+/** Directory of the certificates of cert-manager. */
+export const CERT_MANAGER_DIRECTORY = "/etc/coracle/webhooks";
+
 const SERVICE_RULES: OptionRules<
   NonNullable<WebhookServerOptions["service"]>
 > = { namespace: "name?", name: "name", port: "port?" };
@@ -130,7 +135,7 @@ export const WEBHOOK_SERVER_OPTIONS: OptionTable<
   certificates: {
     type: "any",
     default: "self",
-    words: ["self"],
+    words: ["self", "cert-manager"],
     check: checkCertificates,
   },
   callers: { type: "object?", options: CALLER_RULES },
@@ -186,7 +191,7 @@ function checkUrl(url: string, subject: string): void {
 }
 
 function checkCertificates(value: unknown, subject: string): void {
-  if (value === "self") return;
+  if (value === "self" || value === "cert-manager") return;
   const owner = `${subject}, certificates`;
   const isDirectory = "directory" in (value as object);
   checkOptions(

@@ -45,7 +45,11 @@ import {
 } from "./webhook_configurations.ts";
 import type { ServerIdentity } from "./tls_server.ts";
 import { LISTENER_PATH, WebhookListener } from "./webhook_listener.ts";
-import type { WebhookPlace, WebhookServerSettings } from "./webhook_options.ts";
+import {
+  CERT_MANAGER_DIRECTORY,
+  type WebhookPlace,
+  type WebhookServerSettings,
+} from "./webhook_options.ts";
 
 /** Health of the webhooks of an operator. */
 export interface WebhookHealth {
@@ -601,7 +605,9 @@ class ListenerEndpoint implements Endpoint {
         times: ROTATION_TIMES,
       })
       : new FileCertificates(
-        "directory" in certificates
+        certificates === "cert-manager"
+          ? filesIn(CERT_MANAGER_DIRECTORY)
+          : "directory" in certificates
           ? filesIn(certificates.directory)
           : certificates,
         { log: deps.log, subject: "webhook" },
@@ -621,7 +627,7 @@ class ListenerEndpoint implements Endpoint {
     this.#served = served;
     await this.#listener.start(await this.#identity(served));
     this.#deps.log.info("Webhooks listen", { port: this.port });
-    // The certificate is for the name by which it will be called.
+    // The certificate must have the name that API servers call.
     const { host: own } = this.#settings;
     const address = own === "0.0.0.0" || own === "::" ? "127.0.0.1" : own;
     if (isIP(this.#host) !== 0 && this.#host !== address) return;

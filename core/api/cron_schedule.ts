@@ -34,7 +34,7 @@ export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(?:CRON_)?TZ=\S*\s+/, "");
   if (text.startsWith("@")) {
     const known = Object.hasOwn(DESCRIPTORS, text) ||
-      /^@every \d+(?:\.\d+)?(?:h|m|s|ms)/.test(text);
+      /^@every (?:\d+(?:\.\d+)?(?:h|ms|m|s))+$/.test(text);
     return known ? undefined : `unrecognized descriptor: ${text}`;
   }
   const parts = text.split(/\s+/).filter((part) => part !== "");

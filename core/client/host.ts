@@ -95,6 +95,8 @@ export interface OperatorHandle {
       readonly name: string;
       readonly namespace?: string | undefined;
     } | undefined;
+    /** Programs that it runs. */
+    readonly programs?: readonly string[] | undefined;
     /** Grace period of its stop, in milliseconds. */
     readonly shutdownGrace?: number | undefined;
     /** Webhooks of the kinds that it admits; undefined without any. */
@@ -115,8 +117,8 @@ export interface OperatorHandle {
           | undefined;
         /** Name of the configurations and of the Secret. */
         readonly name?: string | undefined;
-        /** Whose certificates are served: those of a Secret, or of files. */
-        readonly certificates: "self" | object;
+        /** Whose certificates are served: those of a Secret, of cert-manager, or of files. */
+        readonly certificates: "self" | "cert-manager" | object;
       }
       | undefined;
     /** Policies that the operator applies, with their bindings. */
@@ -222,7 +224,7 @@ export interface Host {
   readonly leaderClock?: (() => Clock | undefined) | undefined;
   /** Random numbers for those without a source of their own. */
   readonly random: () => number;
-  /** Returns the host name, by which replicas are told apart. */
+  /** Returns the host name, which distinguishes replicas. */
   readonly hostname: () => string;
   /** Whether operators serve their probes. */
   readonly servesProbes: boolean;

@@ -131,6 +131,9 @@ function notStarted(
   error: Error & { readonly code?: string },
   { installHint, cwd }: ProgramOptions,
 ): string {
+  if (error.name === "NotCapable") {
+    return `needs the permissions --allow-run with its name and --allow-env, which coracle manifests prints if the option "programs" of the operator has it: received ${error.name}`;
+  }
   const folder = cwd === undefined ? "" : ", or its folder does not exist";
   const hint = installHint ? ` (${installHint})` : "";
   const why = error.code === "ENOENT"

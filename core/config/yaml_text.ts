@@ -41,7 +41,7 @@ export async function parseYaml(
 
 /**
  * Parses the YAML or JSON documents of a text as Kubernetes does, with the limits
- * of {@linkcode parseYaml}: by YAML 1.1, in which `0644` is octal and `yes` is
+ * of {@linkcode parseYaml}: by YAML 1.1, where `0644` is octal and `yes` is
  * true, without its times and its numbers to the base of 60. A number that would be
  * rounded, or that JSON does not have, is refused.
  *

@@ -266,8 +266,8 @@ export interface ControllerOptions<
    */
   readonly migrateStorage?: boolean | undefined;
   /**
-   * Admission of the primaries: `validate` and `default` handlers with the options
-   * of `operator.admit`, of which this is the short form. Defaults to no admission.
+   * Admission of the primaries, a short form of `operator.admit`: `validate` and
+   * `default` handlers and its options. Defaults to no admission.
    */
   readonly admission?: ControllerAdmission<P> | undefined;
   /**

@@ -138,7 +138,7 @@ export interface DefaultFilterOptions {
   readonly pauseAnnotation: string | undefined;
   /** Annotations that request a run when they get a new value. */
   readonly requestAnnotations: readonly string[];
-  /** Annotations of which any change counts. */
+  /** Annotations that cause a run whenever they change. */
   readonly watchedAnnotations: readonly string[];
 }
 

@@ -68,7 +68,7 @@ const NO_TAGS: Readonly<Record<string, string>> = Object.freeze({});
  * conversion: the result has an empty spec, no status, and the whole content with
  * the reason in an annotation, from which converting back restores it.
  *
- * @param object Object as JSON, of which spec, status and labels are frozen.
+ * @param object Object as JSON; its spec, status and labels are frozen.
  * @param to Name of the version.
  * @returns A new object, or the same if it has the version.
  * @throws {TypeError} If the kind has not both versions.

@@ -1,6 +1,6 @@
 /**
- * Rewriting of the stored objects of a kind in its storage version, after which
- * the earlier versions can be removed from its definition.
+ * Storage migration: rewrites the stored objects of a kind in its storage version,
+ * so that the earlier versions can be removed from its definition.
  *
  * @module
  */
@@ -56,7 +56,7 @@ const SERVER_MIGRATION: ResolvedKind<StorageVersionMigration> = builtIn(
 
 /** Pause between reads of a migration by the server, in milliseconds. */
 const POLL_MS = 1_000;
-/** Reads after which a server that has not begun is not waited for any longer. */
+/** Number of reads that wait for a server to begin. */
 const MOST_IDLE_READS = 30;
 /** Number of objects that a failed migration names. */
 const MOST_NAMED = 5;
@@ -64,11 +64,11 @@ const MOST_NAMED = 5;
 /**
  * Rewrites all objects of a custom kind in its storage version, and then removes
  * the other versions from `status.storedVersions` of its definition. An empty patch
- * of each object, page by page, has the effect: the server writes an object anew
- * whose stored form is of another version. An object that could not be converted
- * before is converted again. Where the server serves StorageVersionMigration (on by
- * default from Kubernetes 1.37), only these are patched, and the server does the
- * rest, unless it has not begun within half a minute: its controller may be off.
+ * of each object, page by page, does it: the server rewrites an object that is
+ * stored in another version. An object that could not be converted before is
+ * converted again. Where the server serves StorageVersionMigration (on by default
+ * from Kubernetes 1.37), only those objects are patched and the server rewrites the
+ * others, unless it does not begin within half a minute: its controller may be off.
  *
  * @param name Name of the definition, such as `boats.sample.example.com`.
  * @throws {ApiError} If there is no such definition, or a right is missing.

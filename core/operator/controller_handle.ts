@@ -1,7 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import type { ControllerHealth } from "../controller/controller.ts";
+import type { ControllerHealth } from "../controller/controller_health.ts";
 import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
 import type { Namespaces } from "../controller/namespaces.ts";
 

@@ -1,6 +1,5 @@
 import type { AdmissionReader } from "../admission/admission_webhook.ts";
 import { ApiError } from "../api/api_error.ts";
-import { durationText } from "../api/duration.ts";
 import {
   type Kind,
   kindText,
@@ -8,10 +7,9 @@ import {
   untyped,
 } from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
-import type { SyncProgress } from "../cache/informer/shared_informer.ts";
 import { namingRule } from "../cache/watch/watch_failure.ts";
 import type { Client } from "../client/client.ts";
-import { deadline, sleep, type Timer } from "../clock.ts";
+import { deadline, sleep } from "../clock.ts";
 import type { Controller, ControllerDeps } from "../controller/controller.ts";
 import {
   type ControllerSettings,
@@ -159,48 +157,6 @@ export function unfenced(deps: ControllerDeps): ControllerDeps {
 
 /** Pauses between attempts to start. */
 const PAUSE = { initial: 1_000, max: 30_000 } as const;
-
-/** Pause between two log lines about the first sync, in milliseconds. */
-const PROGRESS_MS = 5_000;
-
-/** Maximum number of caches that a line names. */
-const NAMED_CACHES = 10;
-
-/**
- * Logs what the start waits for, every five seconds until it is cancelled: the first
- * sync takes minutes on large clusters.
- */
-export function logSyncProgress(
-  { clock, informers, log }: Pick<
-    ControllerDeps,
-    "clock" | "informers" | "log"
-  >,
-): Timer {
-  const report = () => {
-    const syncing = informers.syncing();
-    const what = informers.size > 0 ? "caches to sync" : "kinds to be served";
-    log.info(`Waiting for the ${what}`, {
-      synced: `${informers.size - syncing.length} of ${informers.size}`,
-      waitingFor: syncing.slice(0, NAMED_CACHES).map(progressText),
-    });
-    timer = clock.setTimer(report, PROGRESS_MS);
-  };
-  let timer = clock.setTimer(report, PROGRESS_MS);
-  return { cancel: () => timer.cancel() };
-}
-
-/** Text such as `v1 Pod: 1200 of 5000 objects, 3.1 MB, 12s left`. */
-function progressText(
-  { kind, namespace, objects, bytes, expected, remaining }: SyncProgress,
-): string {
-  const place = namespace === undefined ? "" : ` in ${namespace}`;
-  const all = expected === undefined ? "" : ` of ${expected}`;
-  const size = `${Math.round(bytes / 1e5) / 10} MB`;
-  const left = remaining === undefined
-    ? ""
-    : `, ${durationText(Math.ceil(remaining / 1_000) * 1_000)} left`;
-  return `${kind}${place}: ${objects}${all} objects, ${size}${left}`;
-}
 
 /**
  * Starts a controller according to the policy for errors.

@@ -22,12 +22,9 @@ import type {
 import type { AdmissionRule } from "../api/admission_rule.ts";
 import { checkOption, checkOptions } from "../api/options.ts";
 import { abortable } from "../signals.ts";
-import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
-import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
-import { historyLimit } from "../controller/run/run_observers.ts";
 import { Controller, type ControllerDeps } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import {
@@ -61,7 +58,6 @@ import {
   checkDefinition,
   checkSameKind,
   installCrds,
-  logSyncProgress,
   type ManagedController,
   startAll,
   startController,
@@ -92,17 +88,16 @@ import {
   operatorHealth,
   withoutTexts,
 } from "./operator_health.ts";
-import { openSnapshots, skipsRuns } from "./operator_snapshots.ts";
-import { openRecording } from "./operator_recording.ts";
 import {
   ProbeServer,
   serveProbes,
   serveSecureMetrics,
 } from "./probe_server.ts";
-import { operatorBudget } from "./process_memory.ts";
+import { sharedDeps, traced } from "./shared_deps.ts";
 import { drain, onStopSignal } from "./shutdown.ts";
 import { singleRun } from "./single_run.ts";
 import { StorageMigrations } from "./storage_migrations.ts";
+import { logSyncProgress } from "./sync_progress.ts";
 import { logUnawaited } from "./unawaited_requests.ts";
 
 type State = "stopped" | "starting" | "started" | "stopping";
@@ -189,7 +184,7 @@ export class Operator {
       ...this.health(),
       informers: this.#deps?.informers,
       remoteInformers: [...this.#controllers.values()]
-        .flatMap(({ remoteInformers }) => remoteInformers),
+        .flatMap(({ remoteInformers }) => [...remoteInformers.values()]),
     }));
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
@@ -258,7 +253,7 @@ export class Operator {
         reconnect,
         shutdownGrace,
         around: (client) => this.#coordination?.around(client) ?? client,
-        traced: (client) => this.#traced(client),
+        traced: (client) => traced(client, this.#settings.tracer),
         settled: () => this.#coordination?.settled() ?? Promise.resolve(),
       });
     this.#checkName(controller.name);
@@ -674,7 +669,7 @@ export class Operator {
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
-    const progress = logSyncProgress(deps);
+    const progress = logSyncProgress(deps, this.#controllers);
     await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
     await this.#admission.register();
@@ -770,9 +765,9 @@ export class Operator {
   /** Returns the dependencies that all controllers share; created once. */
   async #connect(): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
-    const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
-    const common = { clock, logger, metrics, random };
-    const base = this.#settings.client ?? await Client.load(common);
+    const { clock, logger, metrics, random } = this.#settings;
+    const base = this.#settings.client ??
+      await Client.load({ clock, logger, metrics, random });
     this.#client = base;
     const coordination = this.#coordination = new Coordination({
       ...this.#settings,
@@ -782,41 +777,14 @@ export class Operator {
         [...this.#controllers.values()].filter(({ leaderOnly }) => leaderOnly),
       onLeading: () => this.#migrate(),
     });
-    const { client, shard } = coordination;
-    this.#deps = {
-      ...this.#settings,
-      client: this.#traced(client),
-      unfenced: this.#traced(base),
-      informers: new InformerPool(base, {
-        ...common,
-        reconnect,
-        onMoved: (kind) => this.#moved.follow(kind),
-        budget: operatorBudget(cache, { clock, log: logger }),
-        snapshots: await openSnapshots(this.#settings, base),
-      }),
-      skipsRuns: skipsRuns(this.#settings),
-      historyLimit: () => historyLimit(this.#controllers.size),
-      fieldManagers: () =>
-        Array.from(
-          this.#controllers.values(),
-          ({ settings }) => [settings.fieldManager, ...settings.takeOver],
-        ).flat(),
+    return this.#deps = await sharedDeps({
+      settings: this.#settings,
+      controllers: this.#controllers,
+      coordination,
+      base,
       cap: this.#cap,
-      log: logger,
-      shard,
-      mayRun: () => coordination.mayRun,
-      isLeading: () => coordination.isLeading,
-      instance: host().hostname(),
-      currentNamespace: base.namespace,
-      isDeveloped: host().operators !== undefined,
       isOnce: this.#isOnce,
-      recording: await openRecording(this.#settings, base),
-    };
-    return this.#deps;
-  }
-
-  #traced(client: Client): Client {
-    const { tracer } = this.#settings;
-    return tracer === undefined ? client : client.with([traceRequests(tracer)]);
+      onMoved: (kind) => this.#moved.follow(kind),
+    });
   }
 }

@@ -7,7 +7,7 @@ import {
   sumOfUsages,
   type TierUsage,
 } from "../cache/store/store_usage.ts";
-import type { ControllerHealth } from "../controller/controller.ts";
+import type { ControllerHealth } from "../controller/controller_health.ts";
 import { lostLogLines } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { LeaseHealth } from "./coordination.ts";

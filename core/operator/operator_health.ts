@@ -1,9 +1,10 @@
 import type { WebhookHealth } from "../admission/webhooks.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { SyncProgress } from "../cache/informer/shared_informer.ts";
-import type { ControllerHealth } from "../controller/controller.ts";
+import type { ControllerHealth } from "../controller/controller_health.ts";
 import type { ManagedController } from "./controller_start.ts";
 import type { Coordination, LeaseHealth } from "./coordination.ts";
+import { syncProgress } from "./sync_progress.ts";
 
 /** Health of an operator. */
 export interface OperatorHealth {
@@ -40,13 +41,16 @@ export interface OperatorHealth {
 export function operatorHealth(
   { state, controllers: all, informers, coordination, webhooks }: {
     readonly state: "stopped" | "starting" | "started" | "stopping";
-    readonly controllers: Iterable<Pick<ManagedController, "health">>;
+    readonly controllers: Iterable<
+      Pick<ManagedController, "health" | "remoteInformers">
+    >;
     readonly informers: InformerPool | undefined;
     readonly coordination: Coordination | undefined;
     readonly webhooks: WebhookHealth | undefined;
   },
 ): OperatorHealth {
-  const controllers = Array.from(all, (controller) => controller.health());
+  const followed = [...all];
+  const controllers = followed.map((controller) => controller.health());
   const { pressure, used = 0 } = informers?.budget ?? {};
   pressure?.measure(used);
   const started = state === "started";
@@ -63,7 +67,7 @@ export function operatorHealth(
     lease,
     webhooks,
     memoryIsShort: pressure?.isHigh ?? false,
-    syncing: informers?.syncing() ?? [],
+    syncing: syncProgress(informers, followed),
     controllers,
   };
 }

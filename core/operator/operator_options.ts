@@ -1,5 +1,6 @@
 import type { Duration } from "../api/duration.ts";
 import {
+  checkOption,
   checkOptions,
   checkParts,
   type OptionTable,
@@ -189,6 +190,14 @@ export interface OperatorOptions {
    */
   readonly webhooks?: WebhookServerOptions | WebhookHost | undefined;
   /**
+   * Programs that the operator runs, by their names or paths, such as `["helm"]` for
+   * `fromCommand`: `coracle manifests` asks for their permissions on Deno, and says
+   * that the image must have them.
+   *
+   * @default {[]}
+   */
+  readonly programs?: readonly string[] | undefined;
+  /**
    * Grace period for runs when the operator stops; their signals abort at its
    * end.
    *
@@ -285,6 +294,18 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
     type: "object?",
     options: WEBHOOK_SERVER_OPTIONS,
     custom: WEBHOOK_HOST_RULES,
+  },
+  programs: {
+    type: "strings",
+    default: [],
+    configurable: false,
+    check: (programs) =>
+      programs.forEach((program) =>
+        checkOption(program, "name", {
+          name: "programs",
+          subject: "an operator",
+        })
+      ),
   },
   shutdownGrace: { type: "duration", default: "10s" },
   startErrors: { type: ["fail", "wait"], default: "fail" },

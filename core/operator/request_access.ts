@@ -68,7 +68,7 @@ export class RequestAccess {
   readonly #deps: RequestAccessDeps;
   readonly #users: Answers<User | undefined>;
   readonly #rights: Answers<boolean>;
-  /** Key of the digests by which answers are found. */
+  /** Key of the digests that identify answers. */
   readonly #secret = randomBytes(32);
   #waiting = 0;
 

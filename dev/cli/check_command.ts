@@ -259,7 +259,7 @@ const BAR = 24;
 export function checkedText(report: CheckReport): string {
   const { findings, coverage } = report;
   const { scenarios, writes, events, notRun = 0, unsettled = 0 } = coverage;
-  const { uncompared = 0 } = coverage;
+  const { uncompared = 0, refused = 0 } = coverage;
   const { unanswered, unstable, planned, exhaustive } = coverage;
   const { plans } = report;
   const found = findings.map((one, at) => findingText(one, at + 1)).join("\n");
@@ -280,6 +280,10 @@ export function checkedText(report: CheckReport): string {
     `The states of ${
       counted(uncompared, "scenario")
     } were not compared: no time was left to see which fields are random; give a bigger --budget.`,
+    refused > 0 &&
+    `${
+      counted(refused, "scenario")
+    } had a change that is refused, by a webhook of the operator or for one of its parts.`,
     unanswered.length > 0 &&
     `Nothing answered ${unanswered.slice(0, 3).join(", ")}${
       unanswered.length > 3 ? ", …" : ""

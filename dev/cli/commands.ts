@@ -7,6 +7,7 @@ import { envtestCommand } from "./envtest_command.ts";
 import { kindsCommand } from "./kinds_command.ts";
 import { planCommand } from "./plan_command.ts";
 import { replayCommand } from "./replay_command.ts";
+import { sizeCommand } from "./size_command.ts";
 import { snapshotCommand } from "./snapshot_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
 import { migrateCommand } from "./migrate_command.ts";
@@ -28,4 +29,5 @@ export const COMMANDS: readonly Command[] = [
   replayCommand,
   whyCommand,
   uiCommand,
+  sizeCommand,
 ];

@@ -68,7 +68,7 @@ export async function documentsOf(
 }
 
 /**
- * CustomResourceDefinitions of YAML files, of which others may hold other
+ * CustomResourceDefinitions of YAML files. Some files may have only other
  * objects.
  *
  * @throws {UsageError} If there are files, and none has a definition, or one

@@ -1,3 +1,4 @@
+import { CERT_MANAGER_DIRECTORY } from "@coracle/operator/internal";
 import type { OperatorDescription } from "./operator_description.ts";
 import { API_SERVER, LOG_DIRECTORY } from "./operator_deployment.ts";
 
@@ -36,7 +37,10 @@ export function denoPermissions(
   const net = [`${API_SERVER}:443`];
   const read = [SERVICE_ACCOUNT, LOG_DIRECTORY, ...MEMORY_FILES];
   const write: string[] = [];
-  for (const { settings: { probes, webhooks, cache } } of operators) {
+  const run: string[] = [];
+  for (const { settings } of operators) {
+    const { probes, webhooks, cache, programs = [] } = settings;
+    run.push(...programs);
     if (probes !== undefined) net.push(`${probes.host}:${probes.port}`);
     const { secure, host, port, certificates } = probes?.metrics ?? {};
     if (secure) {
@@ -64,15 +68,18 @@ export function denoPermissions(
     values.length === 0 ? [] : [`--allow-${name}=${[...new Set(values)]}`];
   return [
     ...flag("net", net),
-    ...flag("env", VARIABLES),
+    // A program gets all variables, and Deno gives none that it may not read.
+    ...run.length > 0 ? ["--allow-env"] : flag("env", VARIABLES),
     ...flag("read", read),
     ...flag("write", write),
+    ...flag("run", run),
     ...flag("sys", ["hostname", "systemMemoryInfo"]),
   ];
 }
 
 /** Paths of the certificates of a server. */
 function pathsOf(certificates: unknown): readonly string[] {
+  if (certificates === "cert-manager") return [CERT_MANAGER_DIRECTORY];
   return typeof certificates === "object" && certificates !== null
     ? Object.values(certificates).filter((path) => typeof path === "string")
     : [];

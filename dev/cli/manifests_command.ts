@@ -189,8 +189,8 @@ const RUNTIMES: readonly ImageRuntime[] = ["node", "deno", "bun"];
 const OPTION_VARIABLE = /^CORACLE_(?:OPERATOR|CONTROLLER)_/;
 
 /**
- * Variables of the container: those that are named, and those of options, by which
- * the operators were read.
+ * Variables of the container: those that are named, and those with the options
+ * that the operators were loaded with.
  *
  * @throws {UsageError} If one that is named is not set.
  */
@@ -330,6 +330,14 @@ function assumptions(input: OperatorManifestInput): readonly string[] {
       `Assumed: the operator watches ${
         [...new Set(places)].join(", ")
       } wherever it runs; where that comes from the environment, name its variables by --env.`,
+    );
+  }
+  const programs = operators.flatMap(({ settings }) => settings.programs ?? []);
+  if (programs.length > 0) {
+    notes.push(
+      `Assumed: the image has the programs of the operator: ${
+        [...new Set(programs)].join(", ")
+      }.`,
     );
   }
   for (

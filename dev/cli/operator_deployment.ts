@@ -1,3 +1,4 @@
+import { CERT_MANAGER_DIRECTORY } from "@coracle/operator/internal";
 import type { OperatorDescription } from "./operator_description.ts";
 
 /** Numeric ID of the container's user and group, as the kubelet requires. */
@@ -18,6 +19,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
 /** Directory of the settings of the log, which the operator reads again. */
 export const LOG_DIRECTORY = "/etc/coracle/log";
 const LOG_VOLUME = "coracle-log";
+const CERTIFICATE_VOLUME = "coracle-webhooks";
 
 /** Runtime of an image. */
 export type ImageRuntime = "node" | "deno" | "bun";
@@ -177,6 +179,21 @@ export function webhookPorts(
   return named("webhooks", ports);
 }
 
+/** Volumes with the certificates that cert-manager issues for webhooks. */
+function certificateVolumes(
+  operators: readonly OperatorDescription[],
+  namespace: string,
+): readonly unknown[] {
+  return operators.flatMap(({ settings: { webhooks } }) => {
+    if (webhooks === undefined || "serve" in webhooks) return [];
+    const { certificates, service, name } = webhooks;
+    if (certificates !== "cert-manager" || service === undefined) return [];
+    const secretName = name ??
+      `${service.name}.${service.namespace ?? namespace}`;
+    return [{ name: CERTIFICATE_VOLUME, secret: { secretName } }];
+  }).slice(0, 1);
+}
+
 /** Ports of event sources that a Service leads to. */
 export function sourcePorts(
   operators: readonly OperatorDescription[],
@@ -245,6 +262,7 @@ export function operatorDeployment(
   },
 ): unknown {
   const labels = operatorLabels(name);
+  const certificates = certificateVolumes(operators, namespace);
   const { podSecurityContext, env, resources, securityContext } =
     more.settings ?? POD_SETTINGS;
   return {
@@ -268,6 +286,7 @@ export function operatorDeployment(
               name: LOG_VOLUME,
               configMap: { name: logName(name), optional: true },
             },
+            ...certificates,
             ...more.volumes ?? [],
           ],
           containers: [{
@@ -280,6 +299,11 @@ export function operatorDeployment(
             ],
             volumeMounts: [
               { name: LOG_VOLUME, mountPath: LOG_DIRECTORY, readOnly: true },
+              ...certificates.map(() => ({
+                name: CERTIFICATE_VOLUME,
+                mountPath: CERT_MANAGER_DIRECTORY,
+                readOnly: true,
+              })),
               ...more.volumeMounts ?? [],
             ],
             ...containerProbes(operators),

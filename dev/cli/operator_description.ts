@@ -70,7 +70,7 @@ function plainSettings(
 ): OperatorHandle["settings"] {
   const { namespaces, leaderElection, sharding, probes, shutdownGrace } =
     settings;
-  const { webhooks } = settings;
+  const { webhooks, programs } = settings;
   const lease = (options: typeof leaderElection) =>
     options && { name: options.name, namespace: options.namespace };
   return {
@@ -78,6 +78,7 @@ function plainSettings(
     leaderElection: lease(leaderElection),
     sharding: lease(sharding),
     shutdownGrace,
+    programs,
     cache: settings.cache?.snapshot &&
       { snapshot: { path: settings.cache.snapshot.path } },
     policies: settings.policies?.map(({ params, ...policy }) => ({

@@ -1,6 +1,6 @@
 import type { CommandTerminal, Terminal } from "./command.ts";
 
-/** C0 and C1 control characters, by which text can change what a terminal shows. */
+/** C0 and C1 control characters, which can change what a terminal shows. */
 // deno-lint-ignore no-control-regex -- it finds them
 const CONTROL_REGEXP = /[\x00-\x1f\x7f-\x9f]/g;
 

@@ -1,11 +1,9 @@
-import { durationText } from "@coracle/operator/core";
-import { causeText } from "@coracle/operator/internal";
-import { requestText } from "../testing/replay/compare_requests.ts";
-import type { KeptRun, Recording } from "../testing/replay/read_recording.ts";
+import type { Recording } from "../testing/replay/read_recording.ts";
 import type { Command, FlagValues } from "./command.ts";
 import { UsageError } from "./command.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { progressLine } from "./plan_cluster.ts";
+import { recordedHistories } from "./recorded_histories.ts";
 import { replayText } from "./replay_text.ts";
 import { requireOutput, textOf, writeOutput } from "./serving.ts";
 import { historyText } from "./why_command.ts";
@@ -90,49 +88,14 @@ async function write(
 
 /** Runs of a recording, as `coracle why` shows them. */
 function recordedText(
-  { processes }: Recording,
+  recording: Recording,
   object: string | undefined,
 ): string {
-  const runs = processes.flatMap(({ runs }) => runs).filter(({ key }) =>
-    object === undefined || key === object
-  );
-  if (runs.length === 0) {
+  const histories = recordedHistories(recording, object);
+  if (histories.length === 0) {
     throw new UsageError(
       `Cannot show the runs of ${object}: the recording has none of them`,
     );
   }
-  const groups = Map.groupBy(
-    runs,
-    ({ controller, key }) => `${controller} ${key}`,
-  );
-  return Array.from(groups.values(), (of) => {
-    const [{ controller, key }] = of as [KeptRun];
-    return historyText({
-      ...{ controller, object: key, known: true, attempt: 0 },
-      ...{ running: false, exhausted: false, runs: of.map(toldOf) },
-    });
-  }).join("");
-}
-
-function toldOf(
-  run: KeptRun,
-): Parameters<typeof historyText>[0]["runs"][number] {
-  const { at, attempt, cause, waited, steps, end } = run;
-  return {
-    at: new Date(at).toISOString(),
-    ...{ attempt, waited, duration: end.t, step: end.step },
-    cause: causeText(cause),
-    outcome: end.outcome === "done"
-      ? "success"
-      : end.outcome === "failed"
-      ? "failure"
-      : "aborted",
-    writes: steps.flatMap(({ request }) =>
-      request === undefined || request.method === "GET"
-        ? []
-        : requestText(request)
-    ),
-    error: end.error,
-    next: end.next && `${end.next[0]} in ${durationText(end.next[1])}`,
-  };
+  return histories.map(historyText).join("");
 }

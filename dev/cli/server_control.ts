@@ -20,8 +20,8 @@ export interface Controlled {
 type Action = (body: Readonly<Record<string, unknown>>) => unknown;
 
 /**
- * Serves requests by which programs in any language inject faults and move the
- * clock. It has a port of its own, since faults of the API server must not break
+ * Control API: with its requests, programs in any language inject faults and move
+ * the clock. It has a port of its own, since faults of the API server must not break
  * them.
  *
  * @param file File for the URL and the header with the token, which only its

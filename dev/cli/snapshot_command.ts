@@ -17,12 +17,15 @@ export const snapshotCommand: Command = {
     "and tests run without the cluster: what the operator of FILE needs, or without\n" +
     "one all kinds, or those of --kind. Nothing is ever written to the cluster. The\n" +
     "values of Secrets are replaced by digests that nobody can reverse: equal values\n" +
-    "have equal digests. What may not be read is left out and named.",
+    "have equal digests. With --pseudonyms, names of objects and namespaces are\n" +
+    "replaced wherever they are written. What may not be read is left out and named.",
   flags: {
     "output FILE": "file to write, which only you may read",
     ...CLUSTER_FLAGS,
     "kind KIND…": "kinds to read, such as Deployment or Deployment.apps",
     "secrets": "keep the values of Secrets",
+    "pseudonyms": "replace the names of objects and namespaces",
+    "keep NAME…": "names that --pseudonyms leaves as they are",
     "limit SIZE": `largest size of the file (default ${DEFAULT_LIMIT})`,
     ...EXPORT_FLAG,
   },
@@ -31,17 +34,24 @@ export const snapshotCommand: Command = {
     const output = textOf(flags, "output") ?? "";
     await requireFile(output);
     const limit = limitOf(flags);
+    const isRenamed = flags["pseudonyms"] === true;
+    const keep = listOf(flags, "keep");
+    if (keep.length > 0 && !isRenamed) {
+      throw new UsageError("Cannot use --keep without --pseudonyms");
+    }
     const signal = terminal.interrupts();
     const chosen = await kindsOfFlags(flags, file);
     const { readCluster } = await import("../testing/plan/read_cluster.ts");
-    const { mixedNote } = await import("../testing/plan/snapshot.ts");
+    const { mixedNote, Snapshot } = await import("../testing/plan/snapshot.ts");
     const { SnapshotFile } = await import("../testing/plan/snapshot_file.ts");
     const namespaces = listOf(flags, "namespace");
     const progress = progressLine(terminal);
     const cluster = await openCluster(flags);
     const target = new SnapshotFile(output, limit);
+    // All names must be known before the first is replaced.
+    const snapshot = isRenamed ? new Snapshot() : undefined;
     try {
-      const info = await readCluster(cluster, target, {
+      let info = await readCluster(cluster, snapshot ?? target, {
         ...chosen,
         namespaces: namespaces.length === 0 ? undefined : namespaces,
         selector: textOf(flags, "selector"),
@@ -51,6 +61,13 @@ export const snapshotCommand: Command = {
         onProgress: (resource, done, total) =>
           progress.show(`${resource}: ${done} of ${total} read`),
       });
+      if (snapshot !== undefined) {
+        const { Pseudonyms } = await import("../testing/plan/pseudonyms.ts");
+        const { primaries } = chosen;
+        const names = new Pseudonyms(snapshot.end(info), { primaries, keep });
+        await names.write(snapshot, target);
+        info = names.info(info);
+      }
       await target.end(info);
       progress.end();
       const { resources, unread } = info;

@@ -51,6 +51,43 @@ export function conversionService(
   return able && serviceOf(able, namespace);
 }
 
+/** Objects of cert-manager: an authority of ten years, and a certificate by it. */
+function issuedCertificates(
+  { name, service, labels }: {
+    readonly name: string;
+    readonly service: OperatorService;
+    readonly labels: Readonly<Record<string, string>>;
+  },
+): readonly unknown[] {
+  const { namespace } = service;
+  const object = (kind: string, name: string, spec: object) => ({
+    apiVersion: "cert-manager.io/v1",
+    kind,
+    metadata: { name, namespace, labels },
+    spec,
+  });
+  const authority = `${name}-ca`;
+  return [
+    object("Issuer", `${name}-root`, { selfSigned: {} }),
+    object("Certificate", authority, {
+      isCA: true,
+      commonName: name.slice(0, 64),
+      secretName: authority,
+      duration: "87600h",
+      privateKey: { algorithm: "ECDSA" },
+      issuerRef: { kind: "Issuer", name: `${name}-root` },
+    }),
+    object("Issuer", authority, { ca: { secretName: authority } }),
+    object("Certificate", name, {
+      secretName: name,
+      dnsNames: [`${service.name}.${namespace}.svc`],
+      privateKey: { algorithm: "ECDSA" },
+      usages: ["digital signature", "server auth"],
+      issuerRef: { kind: "Issuer", name: authority },
+    }),
+  ];
+}
+
 /**
  * Objects that the webhooks of operators need: a Service in front of the pods, and
  * the configurations. These are empty: the operator fills them in as soon as it can
@@ -73,6 +110,9 @@ export function webhookManifests(
     if (webhooks === undefined || "serve" in webhooks || !service) return [];
     const { name, namespace: place, port } = service;
     const configured = webhooks.name ?? `${name}.${place}`;
+    const issued = webhooks.certificates === "cert-manager"
+      ? issuedCertificates({ name: configured, service, labels })
+      : [];
     const target = ports.find(({ containerPort }) =>
       containerPort === webhooks.port
     );
@@ -89,6 +129,7 @@ export function webhookManifests(
           ...isEarly && { publishNotReadyAddresses: true },
         },
       },
+      ...issued,
       ...CONFIGURATIONS.map((kind) => ({
         apiVersion: "admissionregistration.k8s.io/v1",
         kind,

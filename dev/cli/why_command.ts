@@ -192,7 +192,7 @@ function runText(run: RecordedRun): string {
   return linesText(lines);
 }
 
-/** Lines of which none becomes two by what objects and errors contain. */
+/** Lines of text; a line break in an object or error does not split one. */
 function linesText(lines: readonly string[]): string {
   return lines.map((line) => `${printableLine(line)}\n`).join("");
 }

@@ -60,7 +60,10 @@ export interface CheckOptions {
           readonly apply: object;
         }
         | {
-          /** Merge patch with apiVersion, kind and metadata of its object. */
+          /**
+           * Merge patch with apiVersion, kind and metadata of its object. Its status
+           * is written too, as the controller of the object would.
+           */
           readonly patch: object;
         }
         | {
@@ -188,6 +191,12 @@ export interface CheckReport {
      * for the run with another seed that shows which fields are random.
      */
     readonly uncompared?: number | undefined;
+    /**
+     * Number of scenarios with a change that the server or a webhook of the operator
+     * refuses, or whose value a part of the operator cannot have: their states are
+     * not compared with others.
+     */
+    readonly refused?: number | undefined;
     /** Number of writes in the reference runs. */
     readonly writes: number;
     /** Number of watch events in the reference runs. */

@@ -21,7 +21,7 @@ const QUIET_TURNS = 4;
 export class RunningClock implements Clock {
   readonly #machine: Clock;
   readonly #timers: TimerList = new TimerList();
-  /** Milliseconds by which it is ahead of the machine. */
+  /** How far it is ahead of the machine, in milliseconds. */
   #ahead = 0;
   /** Timer of the machine for the first of the timers. */
   #alarm: { readonly due: number; readonly timer: Timer } | undefined;

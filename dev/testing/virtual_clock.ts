@@ -103,7 +103,7 @@ export class VirtualClock implements Clock {
     this.#maxTimers = maxTimers;
   }
 
-  /** Milliseconds by which the clock was advanced since its creation. */
+  /** Milliseconds that the clock was advanced since its creation. */
   now(): number {
     return this.#now;
   }

@@ -180,6 +180,8 @@ const ServiceMonitor = defineKind({
 });
 
 const FACTORS: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
   m: 1e-3,
   "": 1,
   ...Object.fromEntries(
@@ -207,17 +209,22 @@ function* mistakesOf(spec: Spec): Iterable<readonly [string, string]> {
   const memory = spec.resources?.limits?.["memory"];
   const least = spec.memcached.maxMemoryMB + 32;
   if (memory !== undefined && bytesOf(memory) < least * 1024 ** 2) {
-    yield ["resources.limits.memory", `must be at least ${least}Mi`];
+    yield ["resources.limits.memory", `memory must be at least ${least}Mi`];
   }
   const { podDisruptionBudget: budget, gracefulShutdown: shutdown } =
     spec.highAvailability ?? {};
   if (budget?.enabled) {
     const path = "highAvailability.podDisruptionBudget";
     const { minAvailable: min, maxUnavailable: max } = budget;
-    if ((min === undefined) === (max === undefined)) {
+    if (min !== undefined && max !== undefined) {
+      yield [path, "minAvailable and maxUnavailable are mutually exclusive"];
+    } else if (min === undefined && max === undefined) {
       yield [path, "must have one of minAvailable and maxUnavailable"];
     } else if (typeof min === "number" && min >= (spec.replicas ?? Infinity)) {
-      yield [`${path}.minAvailable`, `must be less than ${spec.replicas}`];
+      yield [
+        `${path}.minAvailable`,
+        `${min} must be less than ${spec.replicas}`,
+      ];
     }
   }
   if (shutdown?.enabled) {
@@ -237,15 +244,18 @@ function* mistakesOf(spec: Spec): Iterable<readonly [string, string]> {
     yield ["security.tls.certificateSecretRef.name", "is required with TLS"];
   }
   if (!spec.autoscaling?.enabled) return;
-  const { minReplicas = 1, maxReplicas = 0, metrics } = spec.autoscaling;
+  const { minReplicas: min = 0, maxReplicas: max = 0, metrics } =
+    spec.autoscaling;
   if (spec.replicas !== undefined) {
-    yield ["replicas", "cannot be set with autoscaling"];
+    yield ["replicas", "autoscaling and replicas are mutually exclusive"];
   }
-  if (minReplicas > maxReplicas) {
-    yield ["autoscaling.minReplicas", `must be at most ${maxReplicas}`];
+  if (min > max) {
+    yield ["autoscaling.minReplicas", `${min} must be at most ${max}`];
   }
-  if (metrics?.some(usesCpu) && !spec.resources?.requests?.["cpu"]) {
-    yield ["resources.requests.cpu", "is required to scale by its use"];
+  if (
+    metrics?.some(usesCpu) && spec.resources?.requests?.["cpu"] === undefined
+  ) {
+    yield ["resources.requests.cpu", "is required to scale by CPU utilization"];
   }
 }
 
@@ -253,7 +263,17 @@ const admission: ControllerAdmission<Memcached> = {
   failurePolicy: "Fail",
   default(memcached) {
     const { spec } = memcached;
-    const { autoscaling } = spec;
+    const { autoscaling, memcached: config } = spec;
+    // The schema has the defaults of what is left out; 0 and "" mean the same.
+    config.maxMemoryMB ||= 64;
+    config.maxConnections ||= 1_024;
+    config.threads ||= 4;
+    config.maxItemSize ||= "1m";
+    const monitor = spec.monitoring?.serviceMonitor;
+    if (monitor) {
+      monitor.interval ||= "30s";
+      monitor.scrapeTimeout ||= "10s";
+    }
     if (!autoscaling?.enabled) {
       spec.replicas ??= 1;
       return memcached;
@@ -443,12 +463,15 @@ function deploymentOf(
 }
 
 function hashOf(secrets: readonly Secret[]): string | undefined {
-  const entries = secrets.flatMap(({ metadata: { name }, data = {} }) =>
-    Object.entries(data).map(([key, value]) => `${name}\0${key}\0${value}`)
-  );
-  if (entries.length === 0) return undefined;
-  return createHash("sha256").update(entries.toSorted().join("\0"))
-    .digest("hex");
+  const hash = createHash("sha256");
+  let isEmpty = true;
+  for (const { metadata: { name }, data = {} } of secrets) {
+    for (const key of Object.keys(data).toSorted()) {
+      isEmpty = false;
+      hash.update(`${name}\0${key}\0`).update(data[key] ?? "", "base64");
+    }
+  }
+  return isEmpty ? undefined : hash.digest("hex");
 }
 
 /** The four conditions, computed from the Deployment. */
@@ -466,7 +489,12 @@ function conditionsOf(
   const isReady = desired > 0 && ready === desired;
   const message = `${ready} of ${desired} replicas are ready`;
   const rows = [
-    ["Available", ready > 0, ready > 0 ? "Available" : "Unavailable", message],
+    [
+      "Available",
+      ready > 0,
+      ready > 0 ? "Available" : "Unavailable",
+      spec.autoscaling?.enabled ? `${message} (HPA-managed)` : message,
+    ],
     [
       "Progressing",
       progressing,
@@ -506,7 +534,8 @@ const reconciler: Reconciler<Memcached> = {
     const { metadata: { name, namespace = "" }, spec } = memcached;
     const labels = labelsOf(name);
     const selector = { matchLabels: labels };
-    const wanted = [...new Set(mountsOf(spec).map(({ secret }) => secret))];
+    const wanted = [...new Set(mountsOf(spec).map(({ secret }) => secret))]
+      .toSorted();
     const found = await Promise.all(wanted.map((one) => ctx.get(Secret, one)));
     const secrets = found.filter((one) => one !== undefined);
     const missing = wanted.filter((_, at) => found[at] === undefined);

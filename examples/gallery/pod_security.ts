@@ -198,8 +198,7 @@ function handlersOf<O extends Pod | Service>(
           }))
         );
       if (causes.length === 0) return undefined;
-      const texts = causes.map(({ field, message }) => `${field} ${message}`);
-      return deny(texts.join("; "), { causes });
+      return deny("it breaks policies", { causes });
     },
   };
 }

@@ -42,7 +42,12 @@ const RabbitmqCluster = defineKind({
       "Members; use an odd number.",
     ),
     image: z.string(),
-    storage: z.string().default("10Gi"),
+    // The templates of the volumes of a StatefulSet cannot change.
+    storage: z.string().max(20).default("10Gi").meta({
+      "x-kubernetes-validations": [
+        { rule: "self == oldSelf", message: "is fixed" },
+      ],
+    }),
     config: z.string().max(10_000).default("").describe(
       "Lines that are added to rabbitmq.conf.",
     ),

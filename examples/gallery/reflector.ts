@@ -33,6 +33,9 @@ const AUTO_NAMESPACES = `${PREFIX}/reflection-auto-namespaces`;
 const REFLECTS = `${PREFIX}/reflects`;
 const MADE = `${PREFIX}/auto-reflects`;
 
+/** As for primaries: one cache has all objects of a kind, and no older copy. */
+const PRUNED = ["metadata.managedFields"];
+
 /** ConfigMap or Secret. */
 interface Content extends KubernetesObject {
   data?: Record<string, string> | undefined;
@@ -107,11 +110,13 @@ function reflect(operator: Operator, kind: Kind<Content>): void {
       watches: [
         // A change of a source, or its end, triggers its copies.
         watch<Content, Content>(kind, {
+          prune: PRUNED,
           references: (object) => sourcesOf(object),
         }),
         // A copy that is gone, or a new namespace, triggers the sources.
         watch<Content, Content>(kind, {
           name: "copies",
+          prune: PRUNED,
           mapper: byFunction((object) => sourcesOf(object)),
         }),
         watch<Content, Namespace>(Namespace, {

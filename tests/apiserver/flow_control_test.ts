@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-explicit-any -- tests look at whatever is there
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { VirtualClock } from "../../dev/mod.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
 
 const FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1";
 

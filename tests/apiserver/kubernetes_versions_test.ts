@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import {
-  type KubernetesVersion,
-  RELEASES,
-} from "../../dev/apiserver/kubernetes_release.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
+import { TestCluster } from "@coracle/dev";
+import { ApiServer, type KubernetesVersion } from "@coracle/dev/apiserver";
+import { RELEASES } from "../../dev/apiserver/kubernetes_release.ts";
 
 const VERSIONS = Object.keys(RELEASES) as KubernetesVersion[];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../../dev/mod.ts";
+import { VirtualClock } from "@coracle/dev";
 import { TestServer } from "./support/test_server.ts";
 
 test("/metrics counts requests, durations and objects", async () => {

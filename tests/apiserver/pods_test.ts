@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PodHooks } from "../../dev/apiserver/pods/pod_hooks.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer, type PodHooks } from "@coracle/dev/apiserver";
+import { Client, configFromText } from "@coracle/operator/client";
+import { Pod } from "@coracle/operator/kinds";
 import { textOf } from "../../core/client/transport/chunk_queue.ts";
-import { Client } from "../../core/client/client.ts";
-import { configFromText } from "../../core/config/load_config.ts";
-import { Pod } from "../../core/kinds/mod.ts";
 
 const KEY = { namespace: "default", name: "web" };
 

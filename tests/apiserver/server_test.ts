@@ -6,9 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { untyped } from "../../core/api/kind.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
+import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
+import { untyped } from "@coracle/operator/client";
 import { readJournal } from "../../dev/apiserver/storage/file_journal.ts";
 
 const ConfigMap = untyped({

@@ -5,6 +5,8 @@ import { PROJECT } from "../support/child_process.ts";
 import { type BrowserPage, withBrowserPage } from "../support/chromium.ts";
 import { coracle, Program } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
+import { recordTime } from "../testing/replay/recorded_hour.ts";
+import * as operators from "../testing/replay/shop_operators.ts";
 
 const SHOTS = join(PROJECT, ".cache/screenshots/window");
 const SCREENS = {
@@ -142,4 +144,36 @@ test("The window refuses a wrong token and says where to find the right one", as
       `document.querySelector("#notice").textContent.includes("token is wrong")`,
     );
   });
+});
+
+test("The window shows recorded runs, without memory and buttons that act", async () => {
+  const path = join(folder, "runs");
+  await recordTime({
+    ...{ operator: operators.operator, shops: 2, kiosks: 0, minutes: 2 },
+    record: () => ({ path }),
+  });
+  const ui = new Program(coracle("ui", "--recording", path));
+  try {
+    const [, url = ""] = await ui.says(/Open (http:\S+)/);
+    await withBrowserPage(async (page) => {
+      await page.screen({ ...SCREENS.narrow, dark: false });
+      await page.open(url);
+      await page.click("#objects button");
+      await page.until(
+        "the runs are shown",
+        `document.querySelectorAll("#histories tbody tr").length > 1`,
+      );
+      const text = await page.evaluate<string>("document.body.innerText");
+      assert.match(text, /Cannot open shop-\d: nobody is there/);
+      assert.match(
+        text,
+        /apply \/api\/v1\/namespaces\/default\/configmaps\/shop-/,
+      );
+      assert.doesNotMatch(text, /Reconcile now|resident memory/);
+      await page.screenshot(join(SHOTS, "recording.png"));
+      assert.deepEqual(page.errors, []);
+    });
+  } finally {
+    await ui.kill();
+  }
 });

@@ -9,16 +9,16 @@
  * @module
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { checkOperator } from "../../dev/testing/check/check_operator.ts";
+import { commandLine } from "../support/command_line.ts";
 
 /** Prints a line that no console of the world replaces. */
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-const { values } = parseArgs({
-  options: { plans: { type: "string", default: "60" } },
+const { integer } = commandLine("measure the check", {
+  plans: { type: "string", default: "60" },
 });
 
 let begun: NodeJS.CpuUsage | undefined;
@@ -27,7 +27,7 @@ let plans = 0;
 const before = process.cpuUsage();
 const report = await checkOperator({
   operator: new URL("./size/large_operator.ts", import.meta.url),
-  plans: Number(values.plans),
+  plans: integer("plans", 1),
   budget: "30m",
   onProgress({ phase, done }) {
     if (phase !== "plans") return;

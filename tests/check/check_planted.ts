@@ -1,6 +1,6 @@
 /**
- * Plants bugs in a correct operator, one at a time, and prints how many of them
- * `coracle check` finds with its usual budget:
+ * Plants bugs in a correct operator, one at a time, and prints how many of them, and
+ * of those of the operators beside it, `coracle check` finds with its usual options:
  *
  * ```sh
  * npm run check:planted -- --only 'leak|status'
@@ -12,7 +12,13 @@
  *
  * @module
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import process from "node:process";
 import { checkOperator } from "../../dev/testing/check/check_operator.ts";
 import { commandLine } from "../support/command_line.ts";
@@ -22,7 +28,10 @@ const { values, integer } = commandLine("plant bugs", {
   plans: { type: "string", default: "5000" },
   only: { type: "string", default: "" },
 });
+type Finding = Awaited<ReturnType<typeof checkOperator>>["findings"][number];
+
 const GOAL = 0.9;
+const OPERATORS = new URL("planted/operators/", import.meta.url);
 const SHOP = new URL("planted/shop.ts", import.meta.url);
 const FOLDER = new URL(
   `../../.cache/check/planted-${process.pid}/`,
@@ -34,14 +43,23 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Checks an operator until something is found; gives what. */
-async function firstOf(operator: URL): Promise<string | undefined> {
+/**
+ * Checks an operator until something is found; gives what.
+ *
+ * @param write Part of a write that the finding must name.
+ */
+async function firstOf(
+  operator: URL,
+  write: string = "",
+): Promise<string | undefined> {
+  const isAbout = ({ title, writes }: Finding) =>
+    [title, ...writes].some((text) => text.includes(write));
   const { findings } = await checkOperator({
     operator,
     plans: integer("plans"),
-    enough: () => true,
+    enough: isAbout,
   });
-  const [first] = findings;
+  const first = findings.find(isAbout);
   return first && `${first.title} [${first.oracle}] ${first.plan}`;
 }
 
@@ -82,5 +100,16 @@ for (const [at, [kind, text, ...edits]] of chosen) {
   print(`${finding ? " " : "!"} ${kind}: ${text}: ${finding ?? "not found"}`);
 }
 rmSync(FOLDER, { recursive: true });
-print(`${found} of ${chosen.length} planted bugs are found`);
-process.exitCode = wrong === undefined && found >= GOAL * chosen.length ? 0 : 1;
+const others = readdirSync(OPERATORS).filter((file) =>
+  /^[a-z_]+\.ts$/.test(file) && new RegExp(values.only).test(file)
+);
+for (const file of others.toSorted()) {
+  const url = new URL(file, OPERATORS);
+  const { write } = await import(url.href) as { readonly write: string };
+  const finding = await firstOf(url, write);
+  if (finding !== undefined) found++;
+  print(`${finding ? " " : "!"} ${file}: ${finding ?? "not found"}`);
+}
+const planted = chosen.length + others.length;
+print(`${found} of ${planted} planted bugs are found`);
+process.exitCode = wrong === undefined && found >= GOAL * planted ? 0 : 1;

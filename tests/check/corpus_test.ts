@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
+import type { Kind, Operator, UntypedObject } from "@coracle/operator/core";
 import { ApiServer } from "../../dev/apiserver/server.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import type { Kind } from "../../core/api/kind.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import { isDefinedKind } from "../../core/crd/kind_definition.ts";
 import {
@@ -16,7 +15,6 @@ import { Deployment } from "../../core/kinds/apps_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { replaceHost } from "../../core/client/host.ts";
-import type { Operator } from "../../core/operator/operator.ts";
 import { generatedObjects } from "../../dev/testing/check/workload.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";

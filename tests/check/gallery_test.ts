@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
+import type { CheckOptions } from "@coracle/dev";
 import { operator as acmeIssuer } from "../../examples/gallery/acme_issuer.ts";
 import { AcmeServer } from "../../examples/gallery/acme_server.ts";
 import { operator as storeCluster } from "../../examples/gallery/store_cluster.ts";
 import { operator as cronJobs } from "../../examples/gallery/cron_job.ts";
 import { checkOperator } from "../../dev/testing/check/check_operator.ts";
-import type { CheckOptions } from "../../dev/testing/check_options.ts";
 
 /** Plans that run for each operator; `coracle check` runs all of them. */
 const PLANS = 3;

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { untyped } from "../../core/api/kind.ts";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
+import { Client, loadConfig, untyped } from "@coracle/operator/client";
 import { coracle, Program } from "../support/program.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

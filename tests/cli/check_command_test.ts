@@ -3,12 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { type CheckReport, kindFromCrd } from "@coracle/dev";
+import type { Terminal } from "@coracle/dev/cli";
+import { crdManifest } from "@coracle/operator/crd";
 import { checkCommand } from "../../dev/cli/check_command.ts";
-import type { Terminal } from "../../dev/cli/command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { kindFromCrd } from "../../dev/testing/kind_from_crd.ts";
-import type { CheckReport } from "../../dev/testing/check_options.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const TEXT = { type: "string" } as const;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CheckReport } from "@coracle/dev";
 import {
   checkedText,
   exitCode,
@@ -8,7 +9,6 @@ import {
   testFileText,
 } from "../../dev/cli/check_command.ts";
 import { printableTerminal } from "../../dev/cli/printable.ts";
-import type { CheckReport } from "../../dev/testing/check_options.ts";
 
 type Finding = CheckReport["findings"][number];
 type Coverage = CheckReport["coverage"];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
-import type { Terminal } from "../../dev/cli/command.ts";
+import type { Terminal } from "@coracle/dev/cli";
 import { crdCommand } from "../../dev/cli/crd_command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { runCommand } from "../support/child_process.ts";

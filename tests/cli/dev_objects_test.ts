@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ConfigMap, Namespace } from "@coracle/operator/kinds";
 import { UsageError } from "../../dev/cli/command.ts";
 import { applyObjects, objectsOf } from "../../dev/cli/dev_objects.ts";
-import { ConfigMap, Namespace } from "../../core/kinds/core_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** Text of a ConfigMap with this metadata. */

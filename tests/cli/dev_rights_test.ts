@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import type { DiscoveredResource } from "../../core/client/discovery.ts";
+import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
+import type {
+  DiscoveredResource,
+  OperatorHandle,
+} from "@coracle/operator/core";
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  Namespace,
+} from "@coracle/operator/kinds";
 import { recorder } from "../../dev/cli/dev_command.ts";
 import {
   type DevAccount,
@@ -11,9 +18,6 @@ import {
   missingRights,
   userOf,
 } from "../../dev/cli/dev_rights.ts";
-import { Namespace } from "../../core/kinds/core_v1.ts";
-import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
-import type { OperatorHandle } from "../../core/client/host.ts";
 import {
   readRequests,
   RequestRecord,

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { test } from "node:test";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
-import { untyped } from "../../core/api/kind.ts";
+import { Client, loadConfig, untyped } from "@coracle/operator/client";
 import {
   createJob,
   GROUP,

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { Client } from "../../core/client/client.ts";
-import { untyped } from "../../core/api/kind.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
+import { Client, loadConfig, untyped } from "@coracle/operator/client";
 import { CommandRun } from "../support/command_run.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 

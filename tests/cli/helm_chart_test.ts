@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
-import { untyped } from "../../core/api/kind.ts";
+import { untyped } from "@coracle/operator/client";
+import type { CrdManifest } from "@coracle/operator/crd";
 import { helmChart } from "../../dev/cli/helm_chart.ts";
 import { imageParts } from "../../dev/cli/helm_values.ts";
 import {
@@ -15,7 +16,6 @@ import {
 } from "../../dev/cli/manifest_output.ts";
 import type { OperatorDescription } from "../../dev/cli/operator_description.ts";
 import type { OperatorManifestInput } from "../../dev/cli/operator_manifests.ts";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
 
 type Settings = OperatorDescription["settings"];
 

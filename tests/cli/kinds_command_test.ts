@@ -6,11 +6,11 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { CustomResourceDefinition } from "@coracle/operator/kinds";
 import { documentsOf, PUBLISHED } from "../../dev/cli/definitions.ts";
 import { kindsCommand } from "../../dev/cli/kinds_command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
-import { CustomResourceDefinition } from "../../core/kinds/mod.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

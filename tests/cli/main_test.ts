@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command, Terminal } from "../../dev/cli/command.ts";
+import { runCli, type Terminal } from "@coracle/dev/cli";
+import type { Command } from "../../dev/cli/command.ts";
 import { UsageError } from "../../dev/cli/command.ts";
-import {
-  checkNodeVersion,
-  runCli,
-  runCommandLine,
-} from "../../dev/cli/main.ts";
+import { checkNodeVersion, runCommandLine } from "../../dev/cli/main.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { VERSION } from "../../dev/cli/version.ts";
 

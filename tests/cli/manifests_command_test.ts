@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
+import type { PolicyRule } from "@coracle/operator/kinds";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { manifestsCommand, nameOf } from "../../dev/cli/manifests_command.ts";
 import {
@@ -12,11 +13,11 @@ import {
   recordText,
   writtenResources,
 } from "../../dev/cli/operator_manifests.ts";
-import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** A manifest, as far as the tests read it. */
 interface Manifest {
+  readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
@@ -410,6 +411,30 @@ test("coracle manifests says what it assumes", async () => {
   assert.match(said, /does not write namespaces or their status/);
   assert.match(said, /Granted: bind on all roles/);
   assert.match(said, /no probes/);
+});
+
+test("coracle manifests allows the programs of an operator on Deno", async () => {
+  const said = async (options: string, runtime: string) => {
+    const file = boats(options, "operator.register(Boat, { reconcile });");
+    return (await manifests(file, "--runtime", runtime)).said;
+  };
+  const two = `{ programs: ["helm", "/opt/kustomize", "helm"] }`;
+  const onDeno = await said(two, "deno");
+  assert.match(
+    onDeno,
+    /the programs of the operator: helm, \/opt\/kustomize\./,
+  );
+  assert.match(onDeno, / --allow-env .* --allow-run=helm,\/opt\/kustomize /);
+  const without = await said("", "deno");
+  assert.doesNotMatch(without, /--allow-run|programs/);
+  assert.match(without, / --allow-env=KUBECONFIG,/);
+  const onNode = await said(two, "node");
+  assert.match(onNode, /the programs of the operator: helm, /);
+  assert.doesNotMatch(onNode, /--allow/);
+  assert.match(
+    await said(`{ programs: [""] }`, "deno"),
+    /options of an operator: "programs" must be a string that is not empty/,
+  );
 });
 
 test("coracle manifests takes ports, probes and user of the operator", async () => {
@@ -879,6 +904,43 @@ test("coracle manifests makes webhooks reachable, and grants what registers them
     "Role shop: secrets create",
     "Role shop: secrets boats-admission.shop get,update,delete",
   ]);
+});
+
+test("coracle manifests has cert-manager issue the certificate of webhooks", async () => {
+  const { found } = await manifests(
+    boats(
+      `{ webhooks: { service: { name: "guard" }, certificates: "cert-manager" } }`,
+      `operator.admit(Boat, { validate() {} }, { failurePolicy: "Fail" });`,
+    ),
+    "--namespace=shop",
+  );
+  const issued = found.filter(({ apiVersion }) =>
+    apiVersion === "cert-manager.io/v1"
+  );
+  assert.deepEqual(
+    issued.map(({ kind, metadata: { namespace, name } }) =>
+      `${kind} ${namespace}/${name}`
+    ),
+    [
+      "Issuer shop/guard.shop-root",
+      "Certificate shop/guard.shop-ca",
+      "Issuer shop/guard.shop-ca",
+      "Certificate shop/guard.shop",
+    ],
+  );
+  const { dnsNames, secretName } = issued[3]?.spec ?? {};
+  assert.deepEqual([dnsNames, secretName], [["guard.shop.svc"], "guard.shop"]);
+  const pod = JSON.stringify(found.at(-1)?.spec);
+  assert.match(
+    pod,
+    /\{"name":"coracle-webhooks","secret":\{"secretName":"guard.shop"\}\}/,
+  );
+  assert.match(
+    pod,
+    /\{"name":"coracle-webhooks","mountPath":"\/etc\/coracle\/webhooks","readOnly":true\}/,
+  );
+  // It keeps no Secret of its own.
+  assert(!rulesOf(found).some((rule) => rule.includes("secrets")));
 });
 
 test("coracle manifests leads to event sources that are called from outside", async () => {

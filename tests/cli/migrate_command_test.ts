@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { defineKind, installCrd } from "@coracle/operator/crd";
 import { CRD_KIND } from "../../core/crd/crd_object.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { migrateCommand } from "../../dev/cli/migrate_command.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";

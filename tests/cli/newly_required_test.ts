@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CrdManifest } from "@coracle/operator/crd";
 import { newlyRequired } from "../../dev/cli/newly_required.ts";
 import { crdCommand } from "../../dev/cli/crd_command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const text = { type: "string" };

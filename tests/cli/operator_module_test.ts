@@ -4,13 +4,14 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { OperatorHandle } from "@coracle/operator/core";
 import { describeFile } from "../../dev/cli/operator_file.ts";
 import { describeOperators } from "../../dev/cli/operator_description.ts";
 import {
   loadOperatorModule,
   selectOperators,
 } from "../../dev/cli/operator_module.ts";
-import { host, type OperatorHandle } from "../../core/client/host.ts";
+import { host } from "../../core/client/host.ts";
 import { exportsText } from "../../dev/testing/check/exported_operators.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
@@ -100,19 +101,32 @@ const FORMS: readonly (readonly [
   [
     "those of a file that makes them only as the main module",
     "if (import.meta.main) { const x = make('a'); await x.run(); }",
+    ["a"],
+  ],
+  [
+    "the result of the only function whose name ends in Operator",
+    "export const createOperator = (options) => make('a', options); export class FakeOperator {} export function parts() { throw 1; }",
+    ["a"],
+  ],
+  [
+    "all that were created before a function whose name ends in Operator",
+    "make('a'); export const createOperator = () => make('b');",
     ["first", "a"],
   ],
 ];
 
+/** Whether the code of a form makes no operator when it is imported. */
+function makesNone(code: string): boolean {
+  return /^(?:if|export const createOperator)/.test(code);
+}
+
 for (const [title, code, expected, named] of FORMS) {
   test(`describeFile takes ${title}`, async () => {
-    const guarded = code.includes("import.meta.main");
-    const text = guarded ? OPERATORS.replace(/const first.*/, "") : OPERATORS;
+    const text = makesNone(code)
+      ? OPERATORS.replace(/const first.*/, "")
+      : OPERATORS;
     const file = writeText(temporaryFolder(), "op.mjs", `${text}${code}\n`);
-    assert.deepEqual(
-      await controllersOf(file, named),
-      guarded ? expected.slice(1) : expected,
-    );
+    assert.deepEqual(await controllersOf(file, named), expected);
   });
 }
 
@@ -129,6 +143,15 @@ test("describeFile names the exports of a file without an operator", async () =>
   await assert.rejects(
     controllersOf(fixture("nothing.ts")),
     /^UsageError: Cannot run .*nothing\.ts: it creates no operator: .*received exports answer$/,
+  );
+  const two = writeText(
+    temporaryFolder(),
+    "op.mjs",
+    "export function aOperator() { throw 1; } export function bOperator() { throw 1; }\n",
+  );
+  await assert.rejects(
+    controllersOf(two),
+    /name the export by --export: received exports aOperator, bOperator$/,
   );
   await assert.rejects(
     controllersOf(fixture("nothing.ts"), "anwser"),

@@ -8,15 +8,15 @@ import process from "node:process";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { after, test } from "node:test";
 import { ConfigMap, Secret, Service } from "@coracle/operator/kinds";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { TestCluster } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { installCrd } from "@coracle/operator/crd";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { planCommand } from "../../dev/cli/plan_command.ts";
 import { snapshotCommand } from "../../dev/cli/snapshot_command.ts";
 import { readSnapshot } from "../../dev/testing/plan/snapshot_file.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { Site } from "../testing/plan/fixtures/site.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
 import { fixture } from "../testing/plan/cluster_copy.ts";
 
 const writes: string[] = [];
@@ -239,6 +239,35 @@ test("coracle snapshot: values of Secrets are digests, unless asked for", async 
   };
   assert.match(await dataOf(), /^digest-[0-9a-f]{32}$/);
   assert.equal(await dataOf("--secrets"), "squirrel");
+});
+
+test("coracle snapshot: with pseudonyms a plan finds the same, without a name", async () => {
+  const file = `${folder}/nameless.snapshot`;
+  const { code } = await coracle(
+    ...["snapshot", fixture("site_new"), "--output", file, "--pseudonyms"],
+    ...["--kubeconfig", kubeconfig],
+  );
+  assert.equal(code, 0);
+  const text = gunzipSync(readFileSync(file)).toString();
+  assert.doesNotMatch(text, /alpha|bravo/);
+  const changes = async (...flags: readonly string[]) => {
+    const { out } = await coracle(
+      ...["plan", fixture("site_new"), "--json", "-", ...flags],
+    );
+    const { changes } = JSON.parse(out) as {
+      readonly changes: readonly Readonly<Record<string, unknown>>[];
+    };
+    return changes.map(({ action, kind }) => `${action} ${kind}`).toSorted();
+  };
+  assert.deepEqual(
+    await changes("--snapshot", file),
+    await changes("--kubeconfig", kubeconfig),
+  );
+  const kept = await coracle(
+    ...["snapshot", "--output", file, "--kubeconfig", kubeconfig],
+    ...["--keep", "alpha"],
+  );
+  assert.match(kept.said, /Cannot use --keep without --pseudonyms/);
 });
 
 test("coracle snapshot: beyond its limit nothing is written", async () => {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { replayCommand } from "../../dev/cli/replay_command.ts";
+import { uiCommand } from "../../dev/cli/ui_command.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 import { recordTime } from "../testing/replay/recorded_hour.ts";
 import * as operators from "../testing/replay/shop_operators.ts";
@@ -67,6 +68,47 @@ test("coracle replay without an operator: the runs as coracle why shows them", a
   assert.equal((await coracle("--first")).code, 1);
   const none = await coracle("--object", "default/none");
   assert.match(none.said, /the recording has none of them/);
+});
+
+test("coracle ui shows the recorded runs of each object in its page", async () => {
+  const end = new AbortController();
+  const opened = Promise.withResolvers<string>();
+  const ended = runCommandLine(["ui", "--recording", `${folder}/a`], {
+    colors: false,
+    out: (text) => opened.resolve(/http:\S+/.exec(text)?.[0] ?? text),
+    say: opened.reject,
+    interrupts: () => end.signal,
+  }, [uiCommand]);
+  const { origin, hash } = new URL(await opened.promise);
+  const ask = async (path: string) => {
+    const headers = { "x-coracle-token": hash.slice(1) };
+    return await (await fetch(`${origin}/api/${path}`, { headers })).json();
+  };
+  const { dev, operators } = await ask("state");
+  assert.equal(dev, false);
+  const [{ name, primaries, failing, objects }] = operators[0].controllers;
+  assert.deepEqual([name, primaries, failing], ["shop", 2, 0]);
+  assert.match(objects[0].object, /^default\/shop-[01]$/);
+  const { histories: [{ runs }] } = await ask("object?object=default/shop-0");
+  assert.equal(runs[0].outcome, "failure");
+  assert.match(runs[0].error, /Cannot open shop-0: nobody is there/);
+  end.abort();
+  assert.equal(await ended, 0);
+});
+
+test("coracle ui: a recording and a running operator exclude each other", async () => {
+  let said = "";
+  await runCommandLine(
+    ["ui", "--recording", `${folder}/a`, "--url", "http://localhost:1"],
+    {
+      colors: false,
+      out: () => {},
+      say: (text) => void (said += text),
+      interrupts: () => new AbortController().signal,
+    },
+    [uiCommand],
+  );
+  assert.match(said, /Cannot use --recording with a running operator/);
 });
 
 test("coracle replay: a file that is no recording is refused", async () => {

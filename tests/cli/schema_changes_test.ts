@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
-import type { Terminal } from "../../dev/cli/command.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import type { Terminal } from "@coracle/dev/cli";
+import type { OpenApiSchema } from "@coracle/operator/core";
+import type { CrdManifest } from "@coracle/operator/crd";
+import { CustomResourceDefinition } from "@coracle/operator/kinds";
 import { crdCommand } from "../../dev/cli/crd_command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import {
   incompatibleChanges,
   schemaChanges,
 } from "../../dev/cli/schema_changes.ts";
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { CustomResourceDefinition } from "../../core/kinds/mod.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 /** What changes from one schema of a field `a` to another. */

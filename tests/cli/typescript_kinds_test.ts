@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CrdManifest } from "@coracle/operator/crd";
 import { typescriptKinds } from "../../dev/cli/typescript_kinds.ts";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
 
 const text = { type: "string" };
 

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
+import { ApiError, jsonLogger } from "@coracle/operator/client";
 import { uncaughtErrors } from "../../dev/cli/dev_run.ts";
-import { ApiError } from "../../core/api/api_error.ts";
-import { jsonLogger } from "../../core/logger.ts";
 import { logUnawaited } from "../../core/operator/unawaited_requests.ts";
 import { inTime } from "../support/in_time.ts";
 

@@ -6,12 +6,12 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { systemClock } from "@coracle/operator/client";
+import type { ObjectHistory } from "@coracle/operator/core";
 import { UsageError } from "../../dev/cli/command.ts";
 import { linkFileOf } from "../../dev/cli/serving.ts";
 import { askProbes, probesUrl, whyCommand } from "../../dev/cli/why_command.ts";
-import type { ObjectHistory } from "../../core/controller/object_history.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
-import { systemClock } from "../../core/clock.ts";
 import { probeSettings } from "../../core/operator/probe_options.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 

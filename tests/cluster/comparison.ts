@@ -1,4 +1,4 @@
-import type { ListMeta } from "../../core/api/object.ts";
+import type { ListMeta } from "@coracle/operator/client";
 import type { Target } from "../transcripts/http_client.ts";
 import { WireClient } from "../transcripts/http_client.ts";
 import { project } from "../transcripts/projection.ts";

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer, type KubernetesVersion } from "@coracle/dev/apiserver";
 import { realTarget } from "../transcripts/real_target.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { type Target, WireClient } from "../transcripts/http_client.ts";
-import {
-  type KubernetesVersion,
-  RELEASES,
-} from "../../dev/apiserver/kubernetes_release.ts";
+import { RELEASES } from "../../dev/apiserver/kubernetes_release.ts";
 import { compareServers } from "./comparison.ts";
 import { KNOWN_DIFFERENCES } from "./known_differences.ts";
 import { CASES } from "./requests.ts";

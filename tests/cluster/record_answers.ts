@@ -7,8 +7,7 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
+import type { StatusCause, UntypedObject } from "@coracle/operator/core";
 import { builtinOf } from "../apiserver/builtin/create_builtin.ts";
 import {
   changedBody,

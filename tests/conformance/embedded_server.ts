@@ -7,7 +7,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 
 const [kubeconfig = "", names = ""] = process.argv.slice(2);
 const controllers = names.split(",").filter(Boolean);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { resolveOptions } from "../../core/api/options.ts";
 import { RECONNECT_OPTIONS } from "../../core/cache/watch/reconnect.ts";
 import { BackOff } from "../../core/pace.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 function make(random: () => number): { clock: VirtualClock; backOff: BackOff } {
   const clock = new VirtualClock();

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deadline, sleep, systemClock } from "../../core/clock.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { systemClock } from "@coracle/operator/client";
+import { deadline, sleep } from "../../core/clock.ts";
 
 const never = new Promise<never>(() => {});
 

@@ -6,9 +6,8 @@ import {
   jsonLogger,
   type Logger,
   type LogLevel,
-  lostLogLines,
-  stackText,
-} from "../../core/logger.ts";
+} from "@coracle/operator/client";
+import { lostLogLines, stackText } from "../../core/logger.ts";
 import { runCommand } from "../support/child_process.ts";
 import { runtimeCommand } from "../support/program.ts";
 

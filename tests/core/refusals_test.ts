@@ -1,34 +1,34 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untyped } from "../../core/api/kind.ts";
 import { createAuthority } from "../../core/admission/certificates.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { InformerPool } from "../../core/cache/informer/informer_pool.ts";
-import { Informer } from "../../core/cache/informer/informer.ts";
-import { Client } from "../../core/client/client.ts";
 import {
   deleteCollectionRequest,
   getRequest,
   listRequest,
   watchRequest,
 } from "../../core/client/request.ts";
-import { configFromText } from "../../core/config/load_config.ts";
-import {
-  noUpdate,
-  patchResource,
-  patchStatus,
-  setStatus,
-} from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { exponentialBackoff } from "../../core/queue/retry_policy.ts";
 import { RunWindows } from "../../core/queue/run_windows.ts";
 import { tokenBucket } from "../../core/queue/token_bucket.ts";
 import { testRefusals } from "../support/refusals.ts";
 import { ScriptedTransport } from "../support/scripted_transport.ts";
 import { z } from "zod";
+import { ApiServer } from "@coracle/dev/apiserver";
+import {
+  Client,
+  configFromText,
+  defineKind,
+  exponentialBackoff,
+  Informer,
+  InformerPool,
+  loadOperatorConfig,
+  noUpdate,
+  Operator,
+  patchResource,
+  patchStatus,
+  setStatus,
+  untyped,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 
 const client = { request() {}, resolve() {} } as never;
 const transport = { send() {}, close() {} } as never;

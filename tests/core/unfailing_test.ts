@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jsonLogger, type Logger, unfailingLogger } from "../../core/logger.ts";
-import { type Metrics, unfailingMetrics } from "../../core/metrics.ts";
-import { inSpan, spanHeaders, type Tracer } from "../../core/tracing.ts";
+import {
+  jsonLogger,
+  type Logger,
+  type Metrics,
+} from "@coracle/operator/client";
+import type { Tracer } from "@coracle/operator/core";
+import { unfailingLogger } from "../../core/logger.ts";
+import { unfailingMetrics } from "../../core/metrics.ts";
+import { inSpan, spanHeaders } from "../../core/tracing.ts";
 import { withInformer } from "../support/informer_case.ts";
 import { errorEvent } from "../support/watch_faults.ts";
 

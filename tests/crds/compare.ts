@@ -14,7 +14,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { startControlPlane } from "../cluster/control_plane.ts";
 import { PROJECT } from "../support/child_process.ts";
 import { commandLine } from "../support/command_line.ts";

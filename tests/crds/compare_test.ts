@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { comparable, firstDifference } from "./answers.ts";
 import { readProjects } from "./projects.ts";

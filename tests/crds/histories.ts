@@ -13,7 +13,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { parseAllDocuments, stringify } from "yaml";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
+import type { CrdManifest } from "@coracle/operator/crd";
 import { incompatibleChanges } from "../../dev/cli/schema_changes.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import { commandLine } from "../support/command_line.ts";

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiError } from "../../core/api/api_error.ts";
-import { type Kind, untyped } from "../../core/api/kind.ts";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
+import {
+  ApiError,
+  Client,
+  type Kind,
+  loadConfig,
+  untyped,
+} from "@coracle/operator/client";
 import * as kinds from "../../core/kinds/mod.ts";
 import { helmTemplate, operator } from "../../examples/helm_release.ts";
 import { PROJECT } from "../support/child_process.ts";

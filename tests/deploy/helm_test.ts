@@ -2,16 +2,14 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, test, type TestContext } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { ApiError } from "../../core/api/api_error.ts";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
-import { CRD_KIND } from "../../core/crd/crd_object.ts";
+import { ApiError, Client, loadConfig } from "@coracle/operator/client";
 import {
   ClusterRole,
   Deployment,
   Namespace,
   Role,
-} from "../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
+import { CRD_KIND } from "../../core/crd/crd_object.ts";
 import { runCommand } from "../support/child_process.ts";
 import { goTool, NO_GO } from "../support/go_tool.ts";
 import { coracle } from "../support/program.ts";

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import type {
+  CredentialSource,
+  Logger,
+  Transport,
+} from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
@@ -9,11 +14,9 @@ import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import type { CredentialSource } from "../../core/config/cluster_config.ts";
 import { Lease } from "../../core/kinds/coordination_v1.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import { jsonLogger, type Logger } from "../../core/logger.ts";
+import { jsonLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { inTime } from "../support/in_time.ts";

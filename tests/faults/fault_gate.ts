@@ -6,8 +6,8 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { ApiServer } from "../../dev/apiserver/server.ts";
-import type { HttpRequest } from "../../core/client/transport/transport.ts";
+import type { ApiServer } from "@coracle/dev/apiserver";
+import type { HttpRequest } from "@coracle/operator/client";
 
 /** Requests that a fault can hit. */
 export const OPERATIONS = [

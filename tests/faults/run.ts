@@ -8,6 +8,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import process from "node:process";
 import { PROJECT, runCommand } from "../support/child_process.ts";
+import { commandLine } from "../support/command_line.ts";
 import type { CellReport } from "./cells.ts";
 import {
   faultTable,
@@ -24,6 +25,7 @@ const COMMANDS: Readonly<Record<Runtime, readonly string[]>> = {
   bun: ["bun", "--conditions=@coracle/source", CELLS],
 };
 
+commandLine("write the table of faults", {});
 const reports: Partial<Record<Runtime, CellReport>> = {};
 let failed = 0;
 for (const runtime of RUNTIMES) {

@@ -13,7 +13,7 @@ import { Buffer } from "node:buffer";
 import * as http from "node:http";
 import * as https from "node:https";
 import process from "node:process";
-import { loadConfig } from "../../core/config/load_config.ts";
+import { loadConfig } from "@coracle/operator/client";
 import { startControlPlane } from "../cluster/control_plane.ts";
 import { Random } from "../soak/random.ts";
 import { commandLine } from "../support/command_line.ts";

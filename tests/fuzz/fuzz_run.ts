@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { Agent, request as sendHttp } from "node:http";
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { jsonLogger } from "../../core/logger.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { jsonLogger } from "@coracle/operator/client";
 import { Random } from "../soak/random.ts";
 import type { Schemas } from "./fuzzed_body.ts";
 import {

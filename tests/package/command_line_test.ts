@@ -22,3 +22,13 @@ test("Commands of the project name what they take and refuse the rest", async ()
     assert.deepEqual({ code, stderr }, { code: 2, stderr: message });
   }
 });
+
+test("Commands of the project end with what was wrong, without a stack", async () => {
+  const { code, stderr } = await runCommand(
+    [process.execPath, "tests/package/compile_with.ts", "nope"],
+    { cwd: PROJECT },
+  );
+  const message =
+    "Cannot compile an operator: write a version such as 5.9: received nope\n";
+  assert.deepEqual({ code, stderr }, { code: 1, stderr: message });
+});

@@ -48,6 +48,12 @@ async function compiler(version: string): Promise<string> {
 
 const { positionals } = commandLine("compile an operator", {}, "versions");
 const versions = positionals.length > 0 ? positionals : [await leastVersion()];
+for (const version of versions) {
+  if (/^\d+\.\d+(?:\.\d+)?$/.test(version)) continue;
+  throw new Error(
+    `Cannot compile an operator: write a version such as 5.9: received ${version}`,
+  );
+}
 const [installed] = await installPackages(["."]);
 if (installed === undefined) throw new Error("Cannot compile: no package");
 const { folder, env, remove } = installed;

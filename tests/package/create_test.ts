@@ -3,11 +3,9 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
+import { Client, loadConfig, untyped } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { applyCrd } from "../../core/crd/install_crd.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { untyped } from "../../core/api/kind.ts";
 import { chartDefinition } from "../support/chart_definition.ts";
 import { outsidePod, runDockerfile } from "../support/dockerfile.ts";
 import {

@@ -7,11 +7,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type Duration,
-  isDuration,
-  milliseconds,
-} from "../../core/api/duration.ts";
+import { type Duration, milliseconds } from "@coracle/operator/client";
+import { isDuration } from "../../core/api/duration.ts";
 import { projectText, shippedSources } from "./shipped_files.ts";
 
 /** Default of an option, as it stands in a file. */

@@ -10,8 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, before, test } from "node:test";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
+import { Client, loadConfig } from "@coracle/operator/client";
 import { tellWebPageStory } from "../scenarios/webpage/webpage_story.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { globSync, writeFileSync } from "node:fs";
+import { join, posix } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { PROJECT, runCommand } from "../support/child_process.ts";
+import { needsOwnProcess } from "../support/own_process.ts";
 import {
   denoJson,
   projectText,
@@ -20,6 +21,8 @@ const INTERNAL = "@coracle/operator/internal";
 const INTERNAL_IMPORT =
   /^(?:import|export)(?: type)? \{([^}]*)\} from "@coracle\/operator\/internal";$/gm;
 
+const RELATIVE_IMPORT = /^import( type)? \{([^}]*)\} from "(\.\.?\/[^"]+)";$/gm;
+
 /** Sources of the entry points by their names. */
 function entryPoints(): ReadonlyMap<string, string> {
   return new Map(WORKSPACE.flatMap((folder) => {
@@ -30,8 +33,22 @@ function entryPoints(): ReadonlyMap<string, string> {
   }));
 }
 
-/** The names that each entry point exports, types too. */
-async function surface(): Promise<ReadonlyMap<string, readonly string[]>> {
+/** Part of a documented declaration; a `reference` leads to another package. */
+interface Declaration {
+  readonly location: { readonly filename: string };
+  readonly def?: { readonly target?: { readonly filename: string } };
+}
+
+/** Names that an entry point exports, types too, and the files that declare them. */
+type Names = ReadonlyMap<string, readonly string[]>;
+
+/** URL of a file that is given from the root of the project. */
+function hrefOf(path: string): string {
+  return pathToFileURL(join(PROJECT, path)).href;
+}
+
+/** The names of each entry point. */
+async function surface(): Promise<ReadonlyMap<string, Names>> {
   const entries = entryPoints();
   const { code, stdout, stderr } = await runCommand(
     ["deno", "doc", "--json", ...entries.values()],
@@ -39,13 +56,23 @@ async function surface(): Promise<ReadonlyMap<string, readonly string[]>> {
   assert.equal(code, 0, stderr);
   const { nodes } = JSON.parse(stdout) as {
     readonly nodes: Readonly<
-      Record<string, { readonly symbols: readonly { readonly name: string }[] }>
+      Record<string, {
+        readonly symbols: readonly {
+          readonly name: string;
+          readonly declarations: readonly Declaration[];
+        }[];
+      }>
     >;
   };
   return new Map(Array.from(entries, ([entry, source]) => {
-    const { href } = pathToFileURL(join(PROJECT, source));
-    const names = nodes[href]?.symbols.map(({ name }) => name) ?? [];
-    return [entry, [...new Set(names)].toSorted()];
+    const names = new Map<string, readonly string[]>();
+    for (const { name, declarations } of nodes[hrefOf(source)]?.symbols ?? []) {
+      const files = declarations.map(({ location, def }) =>
+        def?.target?.filename ?? location.filename
+      );
+      names.set(name, [...names.get(name) ?? [], ...files]);
+    }
+    return [entry, names];
   }));
 }
 
@@ -53,7 +80,8 @@ const SURFACE = await surface();
 
 test("Each entry point exports the names in surface.json and no others", () => {
   const actual = Object.fromEntries(
-    [...SURFACE].filter(([entry]) => entry !== INTERNAL),
+    [...SURFACE].filter(([entry]) => entry !== INTERNAL)
+      .map(([entry, names]) => [entry, [...names.keys()].toSorted()]),
   );
   if (updating()) {
     writeFileSync(LIST, `${JSON.stringify(actual, null, 2)}\n`);
@@ -76,5 +104,38 @@ test("The internal entry point exports what the development package uses", () =>
   );
   used.delete("");
   assert(used.size > 10, `only ${used.size} names were found`);
-  assert.deepEqual(SURFACE.get(INTERNAL), [...used].toSorted());
+  const exported = SURFACE.get(INTERNAL)?.keys() ?? [];
+  assert.deepEqual([...exported].toSorted(), [...used].toSorted());
+});
+
+test("A test imports by an inner path only names that no entry point exports", () => {
+  const entryOf = new Map<string, string>();
+  for (const [entry, source] of entryPoints()) {
+    if (entry === INTERNAL) continue;
+    const own = hrefOf(source);
+    for (const [name, files] of SURFACE.get(entry) ?? []) {
+      for (const file of [...files, own]) {
+        entryOf.set(`${name} of ${file}`, entry);
+      }
+    }
+  }
+  const faults: string[] = [];
+  for (const file of globSync("tests/**/*_test.ts", { cwd: PROJECT })) {
+    const text = projectText(file);
+    // Alone in its process, it would pay for all that the entry point loads.
+    const isAlone = needsOwnProcess(text);
+    for (const match of text.matchAll(RELATIVE_IMPORT)) {
+      const [, type, list = "", specifier = ""] = match;
+      const path = posix.join(posix.dirname(file), specifier);
+      for (const text of list.split(",").map((one) => one.trim())) {
+        const isType = type !== undefined || text.startsWith("type ");
+        if (isAlone && !isType) continue;
+        const name = text.replace(/^type /, "").replace(/ as .*/, "");
+        const entry = entryOf.get(`${name} of ${hrefOf(path)}`);
+        if (entry === undefined) continue;
+        faults.push(`${file}: import ${name} from ${entry}, not ${path}`);
+      }
+    }
+  }
+  assert.deepEqual(faults, []);
 });

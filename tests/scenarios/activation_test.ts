@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { ObjectOf } from "../../core/api/kind.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
 import {
   bulkDependent,
+  crdPresent,
+  defineKind,
   kubernetesDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
-import { crdPresent } from "../../workflows/graph/activation.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  type ObjectOf,
+  Workflow,
+} from "@coracle/operator";
+import {
+  ConfigMap,
+  CustomResourceDefinition,
+  Secret,
+} from "@coracle/operator/kinds";
 import {
   findMap,
   mapValue,

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { withTestCluster } from "@coracle/dev";
+import {
+  type Clock,
+  Operator,
+  silentLogger,
+  systemClock,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { ROTATION_TIMES } from "../../core/admission/certificate_rotation.ts";
 import {
   SECRET,
   SecretCertificates,
 } from "../../core/admission/served_certificates.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { silentLogger } from "../../core/logger.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 
 const DAY_MS = 24 * 3_600_000;
 

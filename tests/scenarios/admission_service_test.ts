@@ -4,19 +4,19 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deny } from "../../core/admission/admission_result.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
-import { replaceHost } from "../../core/client/host.ts";
+import { type TestCluster, withTestCluster } from "@coracle/dev";
+import {
+  type Clock,
+  deny,
+  Operator,
+  systemClock,
+} from "@coracle/operator/core";
 import {
   ConfigMap,
   Service,
   ValidatingWebhookConfiguration,
-} from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import {
-  type TestCluster,
-  withTestCluster,
-} from "../../dev/testing/test_cluster.ts";
+} from "@coracle/operator/kinds";
+import { replaceHost } from "../../core/client/host.ts";
 import { ServiceFront } from "../support/service_front.ts";
 
 /** Time for which a Service leads to a replica that is not ready, in milliseconds. */

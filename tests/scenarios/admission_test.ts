@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { allow, deny } from "../../core/admission/admission_result.ts";
-import type { AdmissionHandlers } from "../../core/admission/admission_options.ts";
-import { ApiError } from "../../core/api/api_error.ts";
-import type { ObjectOf } from "../../core/api/kind.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
+import { withTestCluster } from "@coracle/dev";
+import {
+  type AdmissionHandlers,
+  allow,
+  ApiError,
+  defineKind,
+  deny,
+  type ObjectOf,
+  Operator,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { removesDefinitions } from "../support/remove_objects.ts";
 
 const Nightly = defineKind({

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { Expectations } from "../../sources/expectations.ts";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Deployment } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  kubernetesDependent,
+  noUpdate,
+  patchStatus,
+  Workflow,
+} from "@coracle/operator";
+import { ConfigMap, Deployment } from "@coracle/operator/kinds";
+import { Expectations, watch } from "@coracle/operator/sources";
 import { mapValue, valueMap } from "../support/gadget_dependents.ts";
 import {
   Gadget,

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import type { Client } from "../../core/client/client.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { Operator } from "../../core/operator/operator.ts";
+import {
+  type Client,
+  type Operator,
+  patchStatus,
+} from "@coracle/operator/core";
+import { ConfigMap, type PolicyRule } from "@coracle/operator/kinds";
 import { limitedClient } from "../support/limited_client.ts";
 import {
   Gadget,

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { ObjectOf } from "../../core/api/kind.ts";
-import { systemClock } from "../../core/clock.ts";
-import { CRD_KIND } from "../../core/crd/crd_object.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
+import { type ObjectOf, systemClock } from "@coracle/operator/client";
+import { defineKind, installCrd } from "@coracle/operator/crd";
 import {
   type JobTemplateSpec,
   type PodTemplateSpec,
   schemaOf,
-} from "../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
+import { CRD_KIND } from "../../core/crd/crd_object.ts";
 import { scenario } from "../support/operator_fixture.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 

@@ -3,18 +3,27 @@
  * random, over real sockets, while their objects change; checks that no object runs
  * twice at a time, and that in the end each has run with its last version.
  *
- * Usage: `npm run test:clusters -- [--seconds N] [--seed N]`; a minute by default.
+ * Usage: `npm run test:clusters -- [--seconds N] [--seed N] [--real]`; a minute by
+ * default. With `--real` one more cluster is a real control plane, behind a proxy that
+ * cuts, resets, freezes and slows its connections.
  *
  * @module
  */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import process from "node:process";
+import { parse } from "yaml";
+import { Client } from "../../core/client/client.ts";
+import type { ClientTarget } from "../../core/client/client_options.ts";
 import { configFromText } from "../../core/config/load_config.ts";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
+import { ConfigMap, ServiceAccount } from "../../core/kinds/core_v1.ts";
+import { ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { ApiServer } from "../../dev/apiserver/server.ts";
+import { startControlPlane } from "../cluster/control_plane.ts";
 import { Random } from "../soak/random.ts";
+import { RoughProxy } from "../soak/rough_proxy.ts";
 import { ClusterList } from "../support/cluster_list.ts";
 import { commandLine } from "../support/command_line.ts";
 import { until } from "../support/until.ts";
@@ -33,9 +42,10 @@ const HANG_MS = 60_000;
 const LIMIT_MS = 120_000;
 const NAMESPACE = "default";
 
-const { integer } = commandLine("test clusters", {
+const { integer, values } = commandLine("test clusters", {
   seconds: { type: "string" },
   seed: { type: "string" },
+  real: { type: "boolean" },
 });
 const seconds = integer("seconds", 1) ?? 60;
 const seed = integer("seed") ?? Math.floor(Math.random() * 2 ** 32);
@@ -43,13 +53,116 @@ const random = new Random(seed);
 const pause = (limit: number) =>
   new Promise((resolve) => setTimeout(resolve, random.below(limit)));
 
+/** Cluster that joins and leaves. */
+interface Churned {
+  readonly client: Client;
+  /** Target with the credentials of a user, which are new for each number. */
+  target(user: number): Promise<ClientTarget>;
+  /** Makes some requests hang, or cuts all connections. */
+  disturb(how: "hang" | "drop"): void;
+  /** Ends all disturbance, with the connections that it is about. */
+  calm(): void;
+  stop(): Promise<void>;
+}
+
+async function embedded(number: number): Promise<Churned> {
+  const server = await ApiServer.start({ seed: number });
+  const { client, faults } = server;
+  return {
+    client,
+    target: (user) =>
+      configFromText(
+        server.kubeconfigFor({
+          name: `user-${user}`,
+          groups: ["system:masters"],
+        }),
+      ),
+    disturb(how) {
+      if (how === "drop") return void faults.dropConnections();
+      faults.stallWatches();
+      faults.add({
+        verb: random.pick(["list", "watch"] as const),
+        count: 1 + random.below(3),
+        effect: { delay: HANG_MS },
+      });
+    },
+    calm() {
+      faults.clear();
+      faults.dropConnections();
+    },
+    stop: () => server.stop(),
+  };
+}
+
+/** A real control plane, whose users have tokens of one ServiceAccount. */
+async function real(): Promise<Churned> {
+  const plane = await startControlPlane();
+  if (plane === undefined) {
+    throw new Error("Cannot start a control plane: it needs a Go toolchain");
+  }
+  const text = await readFile(plane.kubeconfig, "utf8");
+  const client = new Client(await configFromText(text));
+  const kubeconfig = parse(text);
+  const { cluster } = kubeconfig.clusters[0];
+  const proxy = await RoughProxy.start({
+    target: cluster.server,
+    ...{ random, period: 1_000 },
+  });
+  const account = { namespace: NAMESPACE, name: "churn" };
+  await client.create(ServiceAccount, { metadata: account });
+  await client.create(ClusterRoleBinding, {
+    metadata: { name: account.name },
+    roleRef: {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "ClusterRole",
+      name: "cluster-admin",
+    },
+    subjects: [{ kind: "ServiceAccount", ...account }],
+  });
+  return {
+    client,
+    async target() {
+      const { status: { token } } = await client.createSubresource<
+        { readonly status: { readonly token: string } }
+      >(ServiceAccount, account, "token", {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: {},
+      });
+      return await configFromText(JSON.stringify({
+        ...kubeconfig,
+        clusters: [{
+          ...kubeconfig.clusters[0],
+          cluster: { ...cluster, server: proxy.url },
+        }],
+        users: [{ ...kubeconfig.users[0], user: { token } }],
+      }));
+    },
+    disturb() {}, // The proxy does, all the time.
+    calm: () => proxy.calm(),
+    async stop() {
+      await proxy.stop();
+      await client.delete(ClusterRoleBinding, { name: account.name });
+      await client.delete(ServiceAccount, account);
+      for (let number = 0; number < OBJECTS; number++) {
+        const name = `object-${number}`;
+        await client.delete(ConfigMap, { namespace: NAMESPACE, name });
+      }
+      await client.close();
+      await plane.stop();
+    },
+  };
+}
+
 const home = await ApiServer.start({ port: false });
-const servers = new Map<string, ApiServer>();
-for (let index = 0; index < CLUSTERS; index++) {
-  const server = await ApiServer.start({ seed: index });
-  servers.set(`cluster-${index}`, server);
+const churned = new Map<string, Churned>();
+for (let number = 0; number < CLUSTERS; number++) {
+  churned.set(`cluster-${number}`, await embedded(number));
+}
+if (values.real) churned.set("real", await real());
+for (const [, { client }] of churned) {
   for (let number = 0; number < OBJECTS; number++) {
-    await server.client.create(ConfigMap, {
+    await client.create(ConfigMap, {
       metadata: { namespace: NAMESPACE, name: `object-${number}` },
       data: { value: "0" },
     });
@@ -64,12 +177,7 @@ async function tell(): Promise<void> {
     await Promise.all(
       Array.from(users, async ([name, user]) => ({
         name,
-        target: await configFromText(
-          servers.get(name)!.kubeconfigFor({
-            name: `user-${user}`,
-            groups: ["system:masters"],
-          }),
-        ),
+        target: await churned.get(name)!.target(user),
       })),
     ),
   );
@@ -96,8 +204,8 @@ const controller = operator.register(ConfigMap, {
 
 const counts = { join: 0, leave: 0, rotate: 0, hang: 0, drop: 0, change: 0 };
 async function act(): Promise<void> {
-  const name = random.pick([...servers.keys()]);
-  const server = servers.get(name)!;
+  const name = random.pick([...churned.keys()]);
+  const cluster = churned.get(name)!;
   const kind = random.below(20);
   if (kind === 0 && users.delete(name)) {
     counts.leave++;
@@ -112,26 +220,19 @@ async function act(): Promise<void> {
     counts[user === undefined ? "join" : "rotate"]++;
     users.set(name, (user ?? 0) + 1);
     await tell();
-  } else if (kind === 3) {
-    counts.hang++;
-    server.faults.stallWatches();
-    server.faults.add({
-      verb: random.pick(["list", "watch"] as const),
-      count: 1 + random.below(3),
-      effect: { delay: HANG_MS },
-    });
-  } else if (kind === 4) {
-    counts.drop++;
-    server.faults.dropConnections();
+  } else if (kind <= 4) {
+    const how = kind === 3 ? "hang" : "drop";
+    counts[how]++;
+    cluster.disturb(how);
   } else {
     counts.change++;
     const object = `object-${random.below(OBJECTS)}`;
-    await changeOf(server, object);
+    await changeOf(cluster, object);
   }
 }
 
-function changeOf(server: ApiServer, name: string): Promise<unknown> {
-  return server.client.patch(ConfigMap, { namespace: NAMESPACE, name }, {
+function changeOf({ client }: Churned, name: string): Promise<unknown> {
+  return client.patch(ConfigMap, { namespace: NAMESPACE, name }, {
     data: { value: String(counts.change) },
   });
 }
@@ -143,15 +244,14 @@ try {
     await act();
     await pause(PAUSE_MS);
   }
-  for (const [name, server] of servers) {
-    server.faults.clear();
-    server.faults.dropConnections();
+  for (const [name, cluster] of churned) {
+    cluster.calm();
     users.set(name, users.get(name) ?? 0);
   }
   await tell();
   const late = async () => {
     const missing: string[] = [];
-    for (const [name, { client }] of servers) {
+    for (const [name, { client }] of churned) {
       const { items } = await client.list(ConfigMap, { namespace: NAMESPACE });
       for (const { metadata } of items) {
         const key = `${name}/${metadata.name}`;
@@ -176,7 +276,7 @@ try {
   assert.deepEqual(fouls, [], `objects ran twice at a time, --seed ${seed}`);
 } finally {
   await operator.stop();
-  for (const server of servers.values()) await server.stop();
+  for (const cluster of churned.values()) await cluster.stop();
   await home.stop();
 }
 process.stdout.write(

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { ApiError } from "../../core/api/api_error.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import { keepFinalizer, noUpdate } from "../../core/controller/result.ts";
-import { Namespace } from "../../core/kinds/mod.ts";
+import {
+  ApiError,
+  type ControllerOptions,
+  keepFinalizer,
+  noUpdate,
+} from "@coracle/operator/core";
+import { Namespace } from "@coracle/operator/kinds";
 import { startGadgets, writesSince } from "../support/gadget_runs.ts";
 import {
   Gadget,

@@ -3,11 +3,10 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap, Secret } from "../../core/kinds/core_v1.ts";
-import { SelfSubjectReview } from "../../core/kinds/authentication_v1.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { kubeconfigSecrets } from "../../sources/kubeconfig_secrets.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { Operator } from "@coracle/operator/core";
+import { ConfigMap, Secret, SelfSubjectReview } from "@coracle/operator/kinds";
+import { kubeconfigSecrets } from "@coracle/operator/sources";
 import { until } from "../support/until.ts";
 
 const labels = { "clusters.coracle.dev/set": "secrets" };

@@ -3,17 +3,18 @@
  * operator runs.
  */
 import assert from "node:assert/strict";
-import type { Cluster } from "../../core/controller/clusters/cluster_set.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import type { Reconciler } from "../../core/controller/reconciler.ts";
-import type { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { TestCluster } from "@coracle/dev";
+import {
+  type Client,
+  type ControllerHandle,
+  type ControllerOptions,
+  MetricsRegistry,
+  type Operator,
+  type Reconciler,
+  type Transport,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { type Cluster, watch } from "@coracle/operator/sources";
 import { ClusterList } from "../support/cluster_list.ts";
 import {
   Gadget,
@@ -271,6 +272,45 @@ clusterScenario(
     list.set([{ ...others.of("east")[0]!, name: "down" }]);
     await fixture.until(() => runs.length === 2);
     assert.equal(runs[1], "down default/web first");
+  },
+);
+
+clusterScenario(
+  "Readiness says what it waits for in each cluster, as the log does",
+  async (fixture) => {
+    await using others = await members(fixture, "east");
+    await create(others.clients["east"], "web");
+    await create(others.clients["east"], "api");
+    const [east] = others.of("east");
+    const { transport } = east!.target as { readonly transport: Transport };
+    const silent: Transport = {
+      ...hanging,
+      send: (request) => (request.mayPause ? hanging : transport).send(request),
+    };
+    const operator = fixture.operator();
+    recorded(operator, {
+      clusters: [{ name: "east", target: { transport: silent } }],
+    });
+    await fixture.start(operator);
+    const [waiting, ...rest] = operator.health().syncing;
+    assert.deepEqual(rest, []);
+    assert.deepEqual({ ...waiting, bytes: waiting!.bytes > 0 }, {
+      cluster: "east",
+      kind: "sample.coracle.dev/v1 Gadget",
+      namespace: undefined,
+      objects: 0,
+      bytes: true,
+      expected: undefined,
+      remaining: undefined,
+    });
+    const log = fixture.log.find(({ message }) =>
+      message === "Waiting for the caches to sync"
+    );
+    assert.equal(log?.fields?.["synced"], "0 of 1");
+    assert.match(
+      `${log?.fields?.["waitingFor"]}`,
+      /^east: sample.coracle.dev\/v1 Gadget: 0 objects, [\d.]+ MB$/,
+    );
   },
 );
 

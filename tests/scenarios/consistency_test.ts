@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import {
   noUpdate,
+  type Operator,
   patchStatus,
   setStatus,
-} from "../../core/controller/result.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { KEY, pause } from "../support/gadget_runs.ts";
 import {
   Gadget,

@@ -5,17 +5,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { systemClock } from "../../core/clock.ts";
+import { withTestCluster } from "@coracle/dev";
+import {
+  Operator,
+  patchStatus,
+  systemClock,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/core";
+import { crdManifest, defineKind } from "@coracle/operator/crd";
 import { migrateStorage } from "../../core/conversion/migrate_storage.ts";
 import { failureOf } from "../../core/conversion/unconverted.ts";
 import { CRD_KIND } from "../../core/crd/crd_object.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { removesDefinitions } from "../support/remove_objects.ts";
 import { until } from "../support/until.ts";
 

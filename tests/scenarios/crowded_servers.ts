@@ -4,8 +4,8 @@
  * then ends by itself if nothing is left open.
  */
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { systemClock } from "../../core/clock.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { systemClock } from "@coracle/operator/client";
 import { probeSettings } from "../../core/operator/probe_options.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
+import { type Kind, kubernetesDependent, Workflow } from "@coracle/operator";
 import {
   ConfigMap,
+  type KubernetesObject,
+  RoleBinding,
   Secret,
   Service,
   StatefulSet,
-} from "../../core/kinds/mod.ts";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import type { Kind } from "../../core/api/kind.ts";
-import { RoleBinding } from "../../core/kinds/rbac_v1.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+} from "@coracle/operator/kinds";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 /** Kinds with an immutable field, and the error of the server to 1.36 and from 1.37. */

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
+import { kubernetesDependent, Workflow } from "@coracle/operator";
 import {
   ConfigMap,
   Deployment,
   Secret,
   Service,
   StatefulSet,
-} from "../../core/kinds/mod.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+} from "@coracle/operator/kinds";
 import {
   findMap,
   mapValue,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { ConfigMap, HorizontalPodAutoscaler } from "../../core/kinds/mod.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+import { kubernetesDependent, Workflow } from "@coracle/operator";
+import { ConfigMap, HorizontalPodAutoscaler } from "@coracle/operator/kinds";
 import { KEY } from "../support/gadget_runs.ts";
 import {
   registerWorkflow,

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { byFunction } from "../../core/controller/watch/mappers.ts";
 import {
+  byFunction,
+  type ControllerHandle,
   kubernetesDependent,
   readOnlyDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  watch,
+  Workflow,
+} from "@coracle/operator";
+import { keyText, untyped, type UntypedObject } from "@coracle/operator/client";
+import { ConfigMap, Namespace, Secret } from "@coracle/operator/kinds";
+import { keyOf } from "../../core/api/object_key.ts";
 import { findMap, mapValue, valueMap } from "../support/gadget_dependents.ts";
 import {
   Gadget,

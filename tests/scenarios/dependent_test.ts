@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import { ConfigMap, ServiceAccount } from "../../core/kinds/mod.ts";
-import { untyped } from "../../core/api/kind.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { byAnnotation } from "../../core/controller/watch/mappers.ts";
+import { byAnnotation, untyped, watch } from "@coracle/operator";
+import { ConfigMap, ServiceAccount } from "@coracle/operator/kinds";
 import {
   bulkDependent,
+  isGone,
   kubernetesDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
-import { isGone } from "../../workflows/graph/node.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  Workflow,
+} from "@coracle/operator/workflows";
 import {
   findMap,
   mapValue,

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import { Operator } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { Gadget } from "../support/operator_fixture.ts";
 
 test(

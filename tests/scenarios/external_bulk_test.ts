@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { perResourcePollingSource } from "../../sources/polling_source.ts";
+import { perResourcePollingSource } from "@coracle/operator";
 import {
   configMapState,
   externalBulkDependent,
   type ExternalState,
-} from "../../workflows/dependents/external_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  Workflow,
+} from "@coracle/operator/workflows";
 import {
   Gadget,
   type OperatorFixture,

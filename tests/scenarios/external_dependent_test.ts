@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import {
-  perResourcePollingSource,
-  pollingSource,
-} from "../../sources/polling_source.ts";
+import { perResourcePollingSource, pollingSource } from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
   bulkDependent,
-  readOnlyBulkDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
-import {
   configMapState,
   externalDependent,
-} from "../../workflows/dependents/external_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  readOnlyBulkDependent,
+  Workflow,
+} from "@coracle/operator/workflows";
 import {
   Gadget,
   type OperatorFixture,

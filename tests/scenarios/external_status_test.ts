@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { ObjectOf } from "../../core/api/kind.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { perResourcePollingSource } from "../../sources/polling_source.ts";
+import {
+  defineKind,
+  type ObjectOf,
+  patchStatus,
+  perResourcePollingSource,
+} from "@coracle/operator";
 import {
   externalBulkDependent,
   externalDependent,
   statusState,
-} from "../../workflows/dependents/external_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  Workflow,
+} from "@coracle/operator/workflows";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
 const Tenant = defineKind({

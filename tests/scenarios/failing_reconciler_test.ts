@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../core/api/api_error.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import { ApiError, patchStatus } from "@coracle/operator/core";
 import { removesDefinitions } from "../support/remove_objects.ts";
 import {
   GREETER,

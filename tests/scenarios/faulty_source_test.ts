@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import type { EventSource } from "../../core/controller/event_source.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { byLabel } from "../../core/controller/watch/mappers.ts";
+import type { EventSource } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byLabel, watch } from "@coracle/operator/sources";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 /** Source without effects, with the given methods replaced. */

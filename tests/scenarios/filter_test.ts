@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { type Kind, untyped } from "../../core/api/kind.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { timerSource } from "../../sources/timer_source.ts";
+import { type Kind, patchStatus, untyped } from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
+import { timerSource, watch } from "@coracle/operator/sources";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,

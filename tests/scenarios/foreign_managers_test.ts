@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { WatchSource } from "../../core/controller/watch/watch_source.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+import { kubernetesDependent, Workflow } from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch, type WatchSource } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

@@ -4,9 +4,9 @@
  * if it still reconciles after that.
  */
 import process from "node:process";
+import type { Context } from "@coracle/operator/core";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
-import type { Context } from "../../core/controller/context.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { jsonLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";

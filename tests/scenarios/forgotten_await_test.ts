@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import { type Context, Operator, patchStatus } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { sleep } from "../../core/clock.ts";
-import type { Context } from "../../core/controller/context.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 import { Program, RUNTIME, runtimeCommand } from "../support/program.ts";
 

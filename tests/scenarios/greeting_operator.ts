@@ -1,16 +1,15 @@
 import { z } from "zod";
-import type { TestCluster } from "../../dev/testing/test_cluster.ts";
-import type { Reconciler } from "../../core/controller/reconciler.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
+import type { TestCluster } from "@coracle/dev";
+import type {
+  ControllerOptions,
+  OperatorOptions,
+  Reconciler,
+} from "@coracle/operator/core";
+import type { CustomResource, DefinedKind } from "@coracle/operator/crd";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import type {
-  CustomResource,
-  DefinedKind,
-} from "../../core/crd/kind_definition.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 
 /** Object with the desired greeting and its result. */
 export type GreetingObject = CustomResource<

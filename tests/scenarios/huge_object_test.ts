@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLogger } from "../../core/logger.ts";
-import { Operator } from "../../core/operator/operator.ts";
+import { Operator, silentLogger } from "@coracle/operator/core";
 import { Widget } from "../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../support/fake_watch_server.ts";
 import { until } from "../support/until.ts";

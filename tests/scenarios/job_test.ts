@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
-import { ConfigMap, Event } from "../../core/kinds/core_v1.ts";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
-import type { JobContext } from "../../core/controller/job/job_options.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
-import { inboundSource } from "../../sources/inbound_source.ts";
+import { type JobContext, noUpdate, patchStatus } from "@coracle/operator/core";
+import { ConfigMap, Event } from "@coracle/operator/kinds";
+import { inboundSource, pollingSource, watch } from "@coracle/operator/sources";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
 const MINUTE = 60_000;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import {
+  defineKind,
   patchResource,
   patchStatus,
   setStatus,
-} from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
+} from "@coracle/operator/core";
 import { mutableCopy } from "../../core/json/prune.ts";
 import { scenario } from "../support/operator_fixture.ts";
 

@@ -3,9 +3,7 @@
  * block its event loop once.
  */
 import process from "node:process";
-import { milliseconds } from "../../core/api/duration.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { Operator } from "../../core/operator/operator.ts";
+import { milliseconds, Operator, patchStatus } from "@coracle/operator/core";
 import { blockThread } from "../support/block_thread.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
+import {
+  Client,
+  type ControllerHandle,
+  type Operator,
+  type OperatorOptions,
+  patchStatus,
+  type Transport,
+} from "@coracle/operator/core";
+import { ConfigMap, Lease, Namespace } from "@coracle/operator/kinds";
+import { pollingSource } from "@coracle/operator/sources";
 import { limitedClient } from "../support/limited_client.ts";
-import { Client } from "../../core/client/client.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Lease, Namespace } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
 import {
   Gadget,
   type OperatorFixture,

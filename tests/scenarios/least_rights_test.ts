@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
+import { patchResourceAndStatus } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { limitedClient } from "../support/limited_client.ts";
-import { patchResourceAndStatus } from "../../core/controller/result.ts";
 import { policyRules } from "../../dev/testing/rbac.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
 import { operatorAccess } from "../../dev/testing/operator_access.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

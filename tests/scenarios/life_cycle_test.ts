@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { untyped } from "../../core/api/kind.ts";
 import {
+  defineKind,
   keepFinalizer,
   noUpdate,
   patchStatus,
-} from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { ConfigMap, Deployment, Service } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+  untyped,
+} from "@coracle/operator/core";
+import { ConfigMap, Deployment, Service } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(

@@ -3,13 +3,14 @@
  * log say so within a stated time, and that it is back.
  */
 import assert from "node:assert/strict";
-import { Client } from "../../core/client/client.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import type { OperatorHealth } from "../../core/operator/operator_health.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
+import { Client } from "@coracle/operator/client";
+import type {
+  Operator,
+  OperatorHealth,
+  OperatorOptions,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { pollingSource, watch } from "@coracle/operator/sources";
 import { limitedClient } from "../support/limited_client.ts";
 import {
   Gadget,

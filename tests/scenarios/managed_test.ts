@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
 import { test } from "node:test";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import {
+  kubernetesDependent,
+  type UntypedObject,
+  Workflow,
+} from "@coracle/operator";
+import { crdManifest } from "@coracle/operator/crd";
+import { ConfigMap, Namespace } from "@coracle/operator/kinds";
 import { KEY } from "../support/gadget_runs.ts";
 import {
   mapValue,

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { patchStatus } from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { defineKind, patchStatus } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { Client } from "../../core/client/client.ts";
-import type {
-  Gauge,
-  MetricOptions,
-  Metrics,
-  Observation,
-} from "../../core/metrics.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import {
+  Client,
+  type Gauge,
+  type MetricOptions,
+  type Metrics,
+  type Observation,
+} from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { alertRules } from "../../dev/cli/monitoring/alert_rules.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
@@ -134,6 +134,16 @@ scenario(
     }
   },
 );
+
+test("Dashboard shows each gauge of clusters, by controller and cluster", async () => {
+  const text = await projectText("core/operator/operator_gauges.ts");
+  const shown = namesIn(await projectText(DASHBOARD));
+  const names = [...namesIn(text)].filter((name) =>
+    /_clusters?_|_clusters$/.test(name)
+  );
+  assert.ok(names.length >= 6, `${names}`);
+  assert.deepEqual(names.filter((name) => !shown.has(name)), []);
+});
 
 test("Panels of the dashboard do not overlap, and each has a title and a query", async () => {
   const { panels } = JSON.parse(

@@ -3,12 +3,10 @@
  * that do not state them are found again by discovery.
  */
 import assert from "node:assert/strict";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { byFunction } from "../../core/controller/watch/mappers.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { untyped, type UntypedObject } from "@coracle/operator/client";
+import type { OperatorOptions } from "@coracle/operator/core";
+import { CustomResourceDefinition } from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { perResourcePollingSource } from "../../sources/polling_source.ts";
+import { patchStatus } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { perResourcePollingSource, watch } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

@@ -4,18 +4,18 @@
  */
 import assert from "node:assert/strict";
 import { limitedClient } from "../support/limited_client.ts";
-import type { Context } from "../../core/controller/context.ts";
-import { untyped } from "../../core/api/kind.ts";
+import { z } from "zod";
 import {
+  type Context,
+  defineKind,
   keepFinalizer,
+  loadOperatorConfig,
   patchStatus,
   removeFinalizer,
-} from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { z } from "zod";
+  untyped,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

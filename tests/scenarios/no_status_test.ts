@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { patchStatus, setStatus } from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import {
+  defineKind,
+  Operator,
+  patchStatus,
+  setStatus,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { removesDefinitions } from "../support/remove_objects.ts";
 
 const Boat = defineKind({

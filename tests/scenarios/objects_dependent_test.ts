@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
+import { operatorAccess } from "../../dev/testing/operator_access.ts";
+import { policyRules } from "../../dev/testing/rbac.ts";
+import { limitedClient } from "../support/limited_client.ts";
+import {
+  Gadget,
+  type OperatorFixture,
+  scenario,
+} from "../support/operator_fixture.ts";
+import { z } from "zod";
+import { untyped, type UntypedObject } from "@coracle/operator/client";
+import { crdManifest, defineKind } from "@coracle/operator/crd";
 import {
   ClusterRole,
   ConfigMap,
@@ -12,22 +19,13 @@ import {
   Namespace,
   Secret,
   ServiceAccount,
-} from "../../core/kinds/mod.ts";
-import { operatorAccess } from "../../dev/testing/operator_access.ts";
-import { policyRules } from "../../dev/testing/rbac.ts";
-import { fromYaml } from "../../workflows/apply/manifests.ts";
+} from "@coracle/operator/kinds";
 import {
+  fromYaml,
   objectsDependent,
   type ObjectsDependentOptions,
-} from "../../workflows/apply/objects_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
-import { limitedClient } from "../support/limited_client.ts";
-import {
-  Gadget,
-  type OperatorFixture,
-  scenario,
-} from "../support/operator_fixture.ts";
-import { z } from "zod";
+  Workflow,
+} from "@coracle/operator/workflows";
 
 const here = (name: string) => ({ namespace: "default", name });
 

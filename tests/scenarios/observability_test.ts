@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { pollingSource } from "../../sources/polling_source.ts";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Event } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { noUpdate, patchStatus } from "@coracle/operator/core";
+import { ConfigMap, Event } from "@coracle/operator/kinds";
+import { pollingSource, watch } from "@coracle/operator/sources";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 import { until } from "../support/until.ts";
 

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { ApiError } from "../../core/api/api_error.ts";
-import { keyOf, type ObjectKey } from "../../core/api/object_key.ts";
-import { byFunction } from "../../core/controller/watch/mappers.ts";
-import { patchResource, patchStatus } from "../../core/controller/result.ts";
+import {
+  ApiError,
+  type ObjectKey,
+  patchResource,
+  patchStatus,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
+import { keyOf } from "../../core/api/object_key.ts";
 import { mutableCopy } from "../../core/json/prune.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
 import { KEY, startGadgets, writesSince } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
-import { patchStatus } from "../../core/controller/result.ts";
-import { Event } from "../../core/kinds/mod.ts";
+import { patchStatus } from "@coracle/operator/core";
+import { Event } from "@coracle/operator/kinds";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(

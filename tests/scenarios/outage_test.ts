@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type TestCluster, VirtualClock, withTestCluster } from "@coracle/dev";
+import { installCrd } from "@coracle/operator/crd";
+import { ConfigMap, Namespace } from "@coracle/operator/kinds";
 import type { RestartOptions } from "../../dev/apiserver/faults/faults.ts";
-import {
-  type TestCluster,
-  withTestCluster,
-} from "../../dev/testing/test_cluster.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { removesDefinitions } from "../support/remove_objects.ts";
 import { Greeting, greetingOperator, Greetings } from "./greeting_operator.ts";

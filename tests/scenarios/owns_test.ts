@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
+import {
+  byLabel,
+  defineKind,
+  kubernetesDependent,
+  untyped,
+  watch,
+  Workflow,
+} from "@coracle/operator";
 import {
   ClusterRole,
   ConfigMap,
   Namespace,
   Secret,
-} from "../../core/kinds/mod.ts";
-import { byLabel } from "../../core/controller/watch/mappers.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { untyped } from "../../core/api/kind.ts";
-import { z } from "zod";
-import { defineKind } from "../../core/crd/define_kind.ts";
+} from "@coracle/operator/kinds";
 import { isDefinedKind } from "../../core/crd/kind_definition.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import type { ObjectOf } from "../../core/api/kind.ts";
-import { ConfigMap, Event } from "../../core/kinds/core_v1.ts";
-import { changeMap } from "../../workflows/phases/change_map.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import { readyColumns } from "../../workflows/conditions/status_schema.ts";
-import { phased } from "../../workflows/phases/phased.ts";
-import type { PhasedDefinition } from "../../workflows/phases/phased_definition.ts";
-import { phasedStatus } from "../../workflows/phases/phased_status.ts";
+import type { ObjectOf, Operator } from "@coracle/operator/core";
+import { defineKind } from "@coracle/operator/crd";
+import { ConfigMap, Event } from "@coracle/operator/kinds";
+import {
+  changeMap,
+  phased,
+  type PhasedDefinition,
+  phasedStatus,
+  readyColumns,
+} from "@coracle/operator/workflows";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
 const Engine = defineKind({

@@ -4,15 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Client, noMetrics } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
+import {
+  byFunction,
+  perResourcePollingSource,
+  watch,
+} from "@coracle/operator/sources";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import { lostLogLines } from "../../core/logger.ts";
-import { Client } from "../../core/client/client.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { byFunction } from "../../core/controller/watch/mappers.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { noMetrics } from "../../core/metrics.ts";
 import { ExternalCache } from "../../sources/external_cache.ts";
-import { perResourcePollingSource } from "../../sources/polling_source.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 /** Function that a user made async although it is declared otherwise. */

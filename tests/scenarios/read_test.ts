@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { patchResource, patchStatus } from "../../core/controller/result.ts";
-import type { LogFields } from "../../core/logger.ts";
-import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import {
+  type LogFields,
+  patchResource,
+  patchStatus,
+} from "@coracle/operator/core";
+import { ConfigMap, Namespace, Secret } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLogger } from "../../core/logger.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { Operator, silentLogger } from "@coracle/operator/core";
+import { watch } from "@coracle/operator/sources";
 import { Widget } from "../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../support/fake_watch_server.ts";
 import { until } from "../support/until.ts";

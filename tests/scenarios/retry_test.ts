@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import { noUpdate, patchStatus } from "@coracle/operator/core";
+import { Event } from "@coracle/operator/kinds";
+import { pollingSource } from "@coracle/operator/sources";
 import { pause, startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,
@@ -7,8 +9,6 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 import { until } from "../support/until.ts";
-import { Event } from "../../core/kinds/mod.ts";
-import { pollingSource } from "../../sources/polling_source.ts";
 
 const exact = { jitter: 0 } as const;
 

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
+import { type ControllerHandle, patchStatus } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
 import { keyOf } from "../../core/api/object_key.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { byFunction } from "../../core/controller/watch/mappers.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

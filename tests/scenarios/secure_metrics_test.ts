@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
+import { TestCluster } from "@coracle/dev";
+import { Operator } from "@coracle/operator/core";
 import {
   ClusterRole,
   ClusterRoleBinding,
   ConfigMap,
   ServiceAccount,
-} from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
+} from "@coracle/operator/kinds";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import { metricsReader } from "../../dev/cli/optional_manifests.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
 import { inTime } from "../support/in_time.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";

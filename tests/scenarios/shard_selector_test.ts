@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
+import { type ControllerHandle, patchStatus } from "@coracle/operator/core";
 import { inShard, parseShardSelector } from "../../core/api/shard_selector.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import {
   Gadget,
   type OperatorFixture,

@@ -7,8 +7,7 @@
  */
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
-import { silentLogger } from "../../core/logger.ts";
-import { Operator } from "../../core/operator/operator.ts";
+import { Operator, silentLogger } from "@coracle/operator/core";
 import { Gadget } from "../support/operator_fixture.ts";
 import { RunJournal } from "../support/run_journal.ts";
 

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { Client } from "../../core/client/client.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import type { Operator } from "../../core/operator/operator.ts";
+import { Client, type Operator, patchStatus } from "@coracle/operator/core";
 import {
   Gadget,
   type OperatorFixture,

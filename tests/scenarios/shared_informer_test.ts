@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { byAnnotation } from "../../core/controller/watch/mappers.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byAnnotation, watch } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

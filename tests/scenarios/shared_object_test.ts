@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
 import {
   type Context,
   defineKind,
-  type KubernetesObject,
   Operator,
   type OperatorOptions,
-  watch,
-} from "../../mod.ts";
-import { VirtualClock, withTestCluster } from "../../dev/mod.ts";
+} from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { removesDefinitions } from "../support/remove_objects.ts";
 
 const group = { group: "sample.coracle.dev", version: "v1" };

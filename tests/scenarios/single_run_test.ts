@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import { noUpdate, patchStatus } from "@coracle/operator/core";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(

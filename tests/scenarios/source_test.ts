@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import {
+  patchStatus,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/core";
+import { ConfigMap, Namespace, Secret } from "@coracle/operator/kinds";
 import {
   byAnnotation,
   byFunction,
-} from "../../core/controller/watch/mappers.ts";
-import {
   perResourcePollingSource,
   pollingSource,
-} from "../../sources/polling_source.ts";
+  watch,
+} from "@coracle/operator/sources";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
 import {
   bulkDependent,
   kubernetesDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { mapValue, valueMap } from "../support/gadget_dependents.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
+import { Client, patchStatus, type Transport } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
   Gadget,
   type OperatorFixture,

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { Client } from "../../core/client/client.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { silentLogger } from "../../core/logger.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { Client, Operator, silentLogger } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { LeakGuard } from "../support/leaks.ts";
 
 const CYCLES = 400;

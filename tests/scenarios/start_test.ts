@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { untyped } from "../../core/api/kind.ts";
-import { Client } from "../../core/client/client.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
-import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
 import { z } from "zod";
+import {
+  Client,
+  loadOperatorConfig,
+  type Operator,
+  type OperatorOptions,
+  patchStatus,
+  untyped,
+} from "@coracle/operator/core";
+import { defineKind, installCrd } from "@coracle/operator/crd";
+import { ConfigMap, Namespace, type PolicyRule } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { limitedClient } from "../support/limited_client.ts";
 import {
   Gadget,

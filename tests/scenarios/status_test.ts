@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { ObjectOf } from "../../core/api/kind.ts";
-import { patchStatus, setStatus } from "../../core/controller/result.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { Event } from "../../core/kinds/mod.ts";
-import type { Client } from "../../core/client/client.ts";
-import type { Operator } from "../../core/operator/operator.ts";
+import {
+  type Client,
+  defineKind,
+  type ObjectOf,
+  type Operator,
+  patchStatus,
+  setStatus,
+} from "@coracle/operator/core";
+import { Event } from "@coracle/operator/kinds";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
 const CONDITIONS = z.array(z.object({ type: z.string(), status: z.string() }))

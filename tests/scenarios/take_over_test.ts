@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { setStatus } from "../../core/controller/result.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  kubernetesDependent,
+  setStatus,
+  watch,
+  Workflow,
+} from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { findMap } from "../support/gadget_dependents.ts";
 import {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { TaskOptions } from "../../core/controller/task/task_controller.ts";
-import type { RunAbortedError } from "../../core/controller/run/run.ts";
+import type { RunAbortedError, TaskOptions } from "@coracle/operator/core";
 import {
   Gadget,
   type OperatorFixture,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { patchStatus } from "../../core/controller/result.ts";
-import type {
-  HttpRequest,
-  Transport,
-} from "../../core/client/transport/transport.ts";
-import { Client } from "../../core/client/client.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
+import {
+  Client,
+  type HttpRequest,
+  patchStatus,
+  type Transport,
+} from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 import { RecordedTracer } from "../support/recorded_tracer.ts";

@@ -4,21 +4,21 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { z } from "zod";
 import {
+  Client,
+  kubernetesDependent,
+  loadConfig,
+  type Logger,
+  MetricsRegistry,
   type ObjectOf,
-  parseApiVersion,
+  Operator,
+  silentLogger,
   untyped,
-} from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { Client } from "../../core/client/client.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { CustomResourceDefinition, Namespace } from "../../core/kinds/mod.ts";
-import { type Logger, silentLogger } from "../../core/logger.ts";
-import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+  type UntypedObject,
+  Workflow,
+} from "@coracle/operator";
+import { defineKind, installCrd } from "@coracle/operator/crd";
+import { CustomResourceDefinition, Namespace } from "@coracle/operator/kinds";
+import { parseApiVersion } from "../../core/api/kind.ts";
 import { runCommand } from "../support/child_process.ts";
 import {
   ON_REAL_CLUSTER,

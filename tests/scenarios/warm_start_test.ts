@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import { noUpdate } from "../../core/controller/result.ts";
-import { byOwner } from "../../core/controller/watch/mappers.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+import {
+  type ControllerOptions,
+  noUpdate,
+  type Operator,
+  type OperatorOptions,
+} from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
+import { byOwner, watch } from "@coracle/operator/sources";
 import {
   Gadget,
   type OperatorFixture,

@@ -2,17 +2,19 @@
  * `operator.watchKinds`: kinds that come and go while an operator follows them.
  */
 import assert from "node:assert/strict";
-import { type Kind, untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
+import {
+  type Kind,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import type {
   KindsHandle,
   KindsOptions,
-} from "../../core/controller/kinds/kinds_options.ts";
+  Operator,
+} from "@coracle/operator/core";
+import { ConfigMap, CustomResourceDefinition } from "@coracle/operator/kinds";
 import { policyRules } from "../../dev/testing/rbac.ts";
 import { operatorAccess } from "../../dev/testing/operator_access.ts";
-import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import type { Operator } from "../../core/operator/operator.ts";
 import { limitedClient } from "../support/limited_client.ts";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";

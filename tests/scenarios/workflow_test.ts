@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
-import type { ApplyObject } from "../../core/api/object.ts";
+import {
+  type ApplyObject,
+  type Context,
+  patchStatus,
+} from "@coracle/operator/core";
 import {
   ConfigMap,
   Deployment,
   Secret,
   Service,
   StatefulSet,
-} from "../../core/kinds/mod.ts";
-import type { Context } from "../../core/controller/context.ts";
-import { patchStatus } from "../../core/controller/result.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { isCurrent } from "../../workflows/graph/node.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
+} from "@coracle/operator/kinds";
+import {
+  isCurrent,
+  kubernetesDependent,
+  Workflow,
+} from "@coracle/operator/workflows";
 import { KEY } from "../support/gadget_runs.ts";
 import { registerWorkflow } from "../support/gadget_dependents.ts";
 import {

@@ -3,9 +3,9 @@ import {
   patchResource,
   patchResourceAndStatus,
   patchStatus,
+  type Reconciler,
   setStatus,
-} from "../../core/controller/result.ts";
-import type { Reconciler } from "../../core/controller/reconciler.ts";
+} from "@coracle/operator/core";
 import { KEY, pause, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -1,22 +1,27 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { connect } from "node:net";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import type { EventSource } from "../../core/controller/event_source.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { byFunction } from "../../core/controller/watch/mappers.ts";
 import {
+  byFunction,
+  type EventSource,
   perResourcePollingSource,
   pollingSource,
-} from "../../sources/polling_source.ts";
-import { webhookSource } from "../../sources/webhook_source.ts";
-import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { crdPresent } from "../../workflows/graph/activation.ts";
+  watch,
+  webhookSource,
+} from "@coracle/operator";
+import {
+  ConfigMap,
+  type KubernetesObject,
+  Secret,
+} from "@coracle/operator/kinds";
+import {
+  crdPresent,
+  externalDependent,
+  kubernetesDependent,
+  Workflow,
+  type WorkflowNode,
+} from "@coracle/operator/workflows";
 import { GraphError } from "../../workflows/graph/graph.ts";
-import type { WorkflowNode } from "../../workflows/graph/node.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,
   type OperatorFixture,

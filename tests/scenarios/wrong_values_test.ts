@@ -3,22 +3,18 @@
  * that says what cannot be done and why.
  */
 import assert from "node:assert/strict";
-import type { Context } from "../../core/controller/context.ts";
-import { ConfigMap, schemaOf } from "../../core/kinds/mod.ts";
-import { Expectations } from "../../sources/expectations.ts";
-import { checkStatus } from "../../core/crd/check_status.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { kindFromCrd } from "../../dev/testing/kind_from_crd.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import {
-  TestCluster,
-  withTestCluster,
-} from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
-import { crdPresent } from "../../workflows/graph/activation.ts";
 import { test } from "node:test";
 import { z } from "zod";
+import {
+  kindFromCrd,
+  TestCluster,
+  VirtualClock,
+  withTestCluster,
+} from "@coracle/dev";
+import { type Context, crdPresent, Operator } from "@coracle/operator";
+import { checkStatus, crdManifest, defineKind } from "@coracle/operator/crd";
+import { ConfigMap, schemaOf } from "@coracle/operator/kinds";
+import { Expectations } from "@coracle/operator/sources";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { type Gadget, scenario } from "../support/operator_fixture.ts";
 

@@ -1,9 +1,6 @@
 import { z } from "zod";
+import type { CustomResource, DefinedKind } from "@coracle/operator/crd";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import type {
-  CustomResource,
-  DefinedKind,
-} from "../../core/crd/kind_definition.ts";
 
 /** Primary of the soak. */
 export type Buoy = CustomResource<

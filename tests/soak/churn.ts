@@ -1,6 +1,6 @@
+import type { Client, Clock } from "@coracle/operator/client";
 import { ApiError } from "../../core/api/api_error.ts";
-import type { Client } from "../../core/client/client.ts";
-import { type Clock, sleep } from "../../core/clock.ts";
+import { sleep } from "../../core/clock.ts";
 import { Buoy } from "./buoy.ts";
 import type { Random } from "./random.ts";
 

@@ -33,7 +33,7 @@ import { curveChart } from "../../bench/support/curve_chart.ts";
 import { until } from "../support/until.ts";
 import { Random } from "./random.ts";
 import { SoakedOperator } from "./soaked_operator.ts";
-import { type Trend, trend } from "./trend.ts";
+import { floors, type Trend, trend } from "./trend.ts";
 import { commandLine } from "../support/command_line.ts";
 import { Witness } from "./witness.ts";
 
@@ -41,12 +41,11 @@ const MEBIBYTE = 2 ** 20;
 /** Share of the duration before the first sample. */
 const WARM_UP = 0.2;
 const SAMPLES = 60;
+/** Number of samples of which the lowest counts. */
+const NEIGHBOURS = 5;
 const LAG_RESOLUTION_MS = 10;
-/**
- * Longest time until a watch that falls silent before its first bookmark ends:
- * its timeout of up to 10 minutes.
- */
-const LONGEST_STALL_MS = 610_000;
+/** Longest time until a watch that falls silent before its first bookmark ends. */
+const LONGEST_STALL_MS = 200_000;
 
 const { values, positive, integer } = commandLine("soak", {
   minutes: { type: "string", default: "10" },
@@ -242,7 +241,7 @@ await rm(folder, { recursive: true });
 const grown: string[] = [];
 for (const { what, file, read, share, more } of MEASURES) {
   const values = samples.map(read);
-  const found = trend(values);
+  const found = trend(floors(values, NEIGHBOURS));
   if (charts !== undefined) {
     const curve = values.map((value, index) =>
       [duration / 1_000 * (index + 1) / SAMPLES, value] as const

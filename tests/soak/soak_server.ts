@@ -5,9 +5,9 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { systemClock } from "../../core/clock.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { systemClock } from "@coracle/operator/client";
+import { installCrd } from "@coracle/operator/crd";
 import { Buoy } from "./buoy.ts";
 import { Churn } from "./churn.ts";
 import { Random } from "./random.ts";

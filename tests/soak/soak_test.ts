@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import {
+  Client,
+  MetricsRegistry,
+  type Transport,
+} from "@coracle/operator/core";
+import { installCrd } from "@coracle/operator/crd";
 import { Buoy } from "./buoy.ts";
 import { Churn } from "./churn.ts";
 import { Random } from "./random.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import type { Client } from "../../core/client/client.ts";
-import { type Clock, sleep } from "../../core/clock.ts";
+import type { Client, Clock, MetricsRegistry } from "@coracle/operator/core";
+import { sleep } from "../../core/clock.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { silentLogger } from "../../core/logger.ts";
-import type { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { Buoy } from "./buoy.ts";
 import type { Random } from "./random.ts";

@@ -18,3 +18,18 @@ export function trend(samples: readonly number[]): Trend {
   });
   return { mean, growth: covariance / variance * (length - 1) };
 }
+
+/**
+ * Lowest sample of each group of neighbours. A leak raises these too, a burst of
+ * work or of load does not.
+ */
+export function floors(
+  samples: readonly number[],
+  neighbours: number,
+): readonly number[] {
+  const groups = Math.floor(samples.length / neighbours);
+  return Array.from({ length: groups }, (_, group) => {
+    const start = group * neighbours;
+    return Math.min(...samples.slice(start, start + neighbours));
+  });
+}

@@ -1,6 +1,6 @@
-import type { FaultEffect } from "../../dev/apiserver/faults/fault_rule.ts";
-import type { ApiServer } from "../../dev/apiserver/server.ts";
-import { type Clock, sleep } from "../../core/clock.ts";
+import type { ApiServer, FaultEffect } from "@coracle/dev/apiserver";
+import type { Clock } from "@coracle/operator/client";
+import { sleep } from "../../core/clock.ts";
 import type { Random } from "./random.ts";
 
 /** Dependencies and rhythm of a {@linkcode Weather}. */

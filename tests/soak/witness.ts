@@ -1,20 +1,19 @@
 import assert from "node:assert/strict";
 import process from "node:process";
-import type { Client } from "../../core/client/client.ts";
-import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
+import type { CacheEvent, Client } from "@coracle/operator/client";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import { Buoy } from "./buoy.ts";
 
-/** Last state of an object that the witness was told. */
+/** Last state of an object that the witness saw. */
 interface Told {
   readonly version: string;
   readonly generation: number;
 }
 
 /**
- * Informer that checks what it is told: no change twice, none out of order, and
- * none left out but those that a relist may merge.
+ * Informer that checks its events: no change comes twice or out of order, and none
+ * is missing except those that a relist may merge.
  */
 export class Witness {
   /** Events so far. */

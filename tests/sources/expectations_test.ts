@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import { type Expectation, Expectations } from "../../sources/expectations.ts";
-import type { Context } from "../../core/controller/context.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import type { Context, KubernetesObject } from "@coracle/operator/core";
+import { type Expectation, Expectations } from "@coracle/operator/sources";
 import { recordedContext } from "../support/source_context.ts";
 
 type Ctx = Context<KubernetesObject>;

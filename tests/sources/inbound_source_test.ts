@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
 import {
   cachingInboundSource,
   inboundSource,
-} from "../../sources/inbound_source.ts";
-import { timerSource } from "../../sources/timer_source.ts";
+  timerSource,
+} from "@coracle/operator/sources";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
 const a = gadget("a");

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { ClusterConfig } from "../../core/config/cluster_config.ts";
-import type {
-  Cluster,
-  ClusterSetContext,
-} from "../../core/controller/clusters/cluster_set.ts";
-import { kubeconfigFiles } from "../../sources/kubeconfig_files.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import type { ClusterConfig } from "@coracle/operator/client";
+import {
+  type Cluster,
+  type ClusterSetContext,
+  kubeconfigFiles,
+} from "@coracle/operator/sources";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const kubeconfig = (server: string, token = "a-token") =>

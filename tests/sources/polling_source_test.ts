@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import { keyOf } from "../../core/api/object_key.ts";
-import { sleep } from "../../core/clock.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { jsonLogger } from "../../core/logger.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { jsonLogger } from "@coracle/operator/client";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
 import {
+  cachingInboundSource,
   perResourcePollingSource,
   pollingSource,
-} from "../../sources/polling_source.ts";
-import { cachingInboundSource } from "../../sources/inbound_source.ts";
+} from "@coracle/operator/sources";
+import { keyOf } from "../../core/api/object_key.ts";
+import { sleep } from "../../core/clock.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
 const a = gadget("a");

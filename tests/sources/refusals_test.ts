@@ -1,14 +1,15 @@
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { cachingInboundSource } from "../../sources/inbound_source.ts";
-import { byLabel, byOwner } from "../../core/controller/watch/mappers.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
+  byLabel,
+  byOwner,
+  cachingInboundSource,
   perResourcePollingSource,
   pollingSource,
-} from "../../sources/polling_source.ts";
-import { timerSource } from "../../sources/timer_source.ts";
-import { webhookSource } from "../../sources/webhook_source.ts";
-import { websocketSource } from "../../sources/websocket_source.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
+  timerSource,
+  watch,
+  webhookSource,
+  websocketSource,
+} from "@coracle/operator/sources";
 import { testRefusals } from "../support/refusals.ts";
 
 const fetch = () => [];

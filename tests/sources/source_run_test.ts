@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLogger } from "../../core/logger.ts";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
+import { VirtualClock } from "@coracle/dev";
+import { silentLogger } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { fetchContext, SourceRun } from "../../sources/source_run.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 
 test("fetchContext reads by the names of the primary, unless others are given", async () => {

@@ -5,9 +5,11 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Context } from "../../core/controller/context.ts";
-import type { EventSource } from "../../core/controller/event_source.ts";
-import type { KubernetesObject } from "../../core/api/object.ts";
+import type {
+  Context,
+  EventSource,
+  KubernetesObject,
+} from "@coracle/operator/core";
 import { Expectations } from "../../sources/expectations.ts";
 import { cachingInboundSource } from "../../sources/inbound_source.ts";
 import {

@@ -2,16 +2,10 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { jsonLogger } from "../../core/logger.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
-import {
-  type WebhookOptions,
-  webhookSource,
-} from "../../sources/webhook_source.ts";
+import { TestCluster, VirtualClock } from "@coracle/dev";
+import { jsonLogger, Operator } from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
+import { type WebhookOptions, webhookSource } from "@coracle/operator/sources";
 import {
   gadget,
   type RecordedContext,

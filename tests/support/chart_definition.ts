@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import type { CrdManifest } from "../../core/crd/crd_object.ts";
+import type { CrdManifest } from "@coracle/operator/crd";
 
 /** The definition in a template of a chart, without its expressions. */
 export function chartDefinition(file: string): CrdManifest {

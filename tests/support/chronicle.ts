@@ -1,6 +1,6 @@
+import type { ApiServer } from "@coracle/dev/apiserver";
+import { Lease } from "@coracle/operator/kinds";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
-import type { ApiServer } from "../../dev/apiserver/server.ts";
-import { Lease } from "../../core/kinds/mod.ts";
 import { Gadget } from "./operator_fixture.ts";
 
 /** One write in the order of the server. */

@@ -1,7 +1,4 @@
-import type {
-  Cluster,
-  ClusterSet,
-} from "../../core/controller/clusters/cluster_set.ts";
+import type { Cluster, ClusterSet } from "@coracle/operator/sources";
 
 /** Set of clusters that a test changes, or lets fail. */
 export class ClusterList {

@@ -1,6 +1,7 @@
 /**
  * Arguments of the project's own commands, such as the benchmarks: a wrong one
- * ends the process with exit code 2 and a line that names what is right.
+ * ends the process with exit code 2 and a line that names what is right. What the
+ * command itself refuses later ends it with exit code 1 and such a line.
  *
  * @module
  */
@@ -19,8 +20,17 @@ export interface CommandLine<V> {
 
 type NumberOf<T> = undefined extends T ? number | undefined : number;
 
+/** Ends the process with the message of an uncaught error, or its stack. */
+function endWith(error: unknown): void {
+  const { message = String(error), stack = message } = error as Error;
+  const isRefusal = message.startsWith("Cannot ");
+  process.stderr.write(`${(isRefusal ? message : stack).trimEnd()}\n`);
+  process.exit(1);
+}
+
 /**
- * Reads the arguments of the process.
+ * Reads the arguments of the process. From then on an uncaught error whose message
+ * begins with "Cannot" is printed without its stack.
  *
  * @param action What the command does, for errors: "run tests".
  * @param options Options, as `parseArgs` of `node:util` takes them.
@@ -34,6 +44,7 @@ export function commandLine<const T extends ParseArgsOptionsConfig>(
 ): CommandLine<
   ReturnType<typeof parseArgs<{ options: T; strict: true }>>["values"]
 > {
+  process.once("uncaughtException", endWith);
   const refuse = (why: string): never => {
     process.stderr.write(`Cannot ${action}: ${why}\n`);
     process.exit(2);
@@ -49,7 +60,7 @@ export function commandLine<const T extends ParseArgsOptionsConfig>(
       const taken = allowPositionals ? [positionals, ...known] : known;
       const args = process.argv.slice(2).join(" ");
       return refuse(
-        `it takes ${taken.join(", ")}: received ${args} (${
+        `it takes ${taken.join(", ") || "no arguments"}: received ${args} (${
           (error as Error).message.split(/\. |\n/, 1)[0]
         })`,
       );

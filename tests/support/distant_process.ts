@@ -1,12 +1,13 @@
+import type {
+  Clock,
+  HttpRequest,
+  HttpResponse,
+  Timer,
+  Transport,
+} from "@coracle/operator/client";
 import { fc } from "./property.ts";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
-import type {
-  HttpRequest,
-  HttpResponse,
-  Transport,
-} from "../../core/client/transport/transport.ts";
-import type { Clock, Timer } from "../../core/clock.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 /** Latency of a request in milliseconds; undefined when it is lost. */

@@ -1,14 +1,14 @@
 import type { ServerResponse } from "node:http";
-import {
-  type FieldRequirement,
-  parseFieldSelector,
-} from "../../core/api/field_selector.ts";
-import type { ResolvedKind } from "../../core/api/kind.ts";
+import type {
+  FieldRequirement,
+  KubernetesObject,
+  ResolvedKind,
+} from "@coracle/operator/client";
+import { parseFieldSelector } from "../../core/api/field_selector.ts";
 import {
   matchesLabels,
   parseLabelSelector,
 } from "../../core/api/label_selector.ts";
-import type { KubernetesObject } from "../../core/api/object.ts";
 
 /** Kind that a `FakeWatchServer` serves. */
 export interface Widget extends KubernetesObject {

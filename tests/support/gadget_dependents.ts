@@ -1,8 +1,10 @@
-import type { ApplyObject } from "../../core/api/object.ts";
-import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import type { Workflow } from "../../workflows/graph/workflow.ts";
+import type {
+  ApplyObject,
+  ControllerHandle,
+  Operator,
+  Workflow,
+} from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { Gadget, type OperatorFixture } from "./operator_fixture.ts";
 
 /** Desired ConfigMap with the value of its gadget. */

@@ -1,10 +1,12 @@
-import type { ObjectKey } from "../../core/api/object_key.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import type { Context } from "../../core/controller/context.ts";
-import type { Reconciler } from "../../core/controller/reconciler.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import type { Operator } from "../../core/operator/operator.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+import type {
+  Context,
+  ControllerHandle,
+  ControllerOptions,
+  ObjectKey,
+  Operator,
+  OperatorOptions,
+  Reconciler,
+} from "@coracle/operator/core";
 import { Gadget, type OperatorFixture } from "./operator_fixture.ts";
 
 /** Gadget of most scenarios. */

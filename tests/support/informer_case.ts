@@ -1,6 +1,5 @@
+import type { Client, InformerOptions } from "@coracle/operator/client";
 import { Informer } from "../../core/cache/informer/informer.ts";
-import type { InformerOptions } from "../../core/cache/informer/informer_options.ts";
-import type { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";
 import { FakeWatchServer } from "./fake_watch_server.ts";

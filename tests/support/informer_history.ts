@@ -9,19 +9,19 @@
  */
 
 import assert from "node:assert/strict";
+import type {
+  CacheEvent,
+  HandlerRegistration,
+  InformerSelection,
+  OwnWrite,
+} from "@coracle/operator/client";
 import {
   labelRequirements,
   matchesLabels,
 } from "../../core/api/label_selector.ts";
 import { inShard, parseShardSelector } from "../../core/api/shard_selector.ts";
-import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
-import type { InformerSelection } from "../../core/cache/watch/watch_requests.ts";
 import { MemoryBudget } from "../../core/cache/store/memory_budget.ts";
-import type {
-  HandlerRegistration,
-  OwnWrite,
-} from "../../core/cache/informer/shared_informer.ts";
 import { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";

@@ -1,13 +1,10 @@
+import type { KeyPair } from "@coracle/dev/apiserver";
+import type { ClusterConfig, Credential } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
-  type KeyPair,
 } from "../../core/admission/certificates.ts";
-import {
-  type ClusterConfig,
-  type Credential,
-  credentialSource,
-} from "../../core/config/cluster_config.ts";
+import { credentialSource } from "../../core/config/cluster_config.ts";
 
 /** Certificate authority of the clusters. */
 export const AUTHORITY: KeyPair = createAuthority({

@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { ReadableStream, TransformStream } from "node:stream/web";
 import { setTimeout } from "node:timers/promises";
-import type { HttpRequest } from "../../core/client/transport/transport.ts";
+import type { HttpRequest } from "@coracle/operator/client";
 
 const [DELAY = "0", RESOURCES = "."] =
   process.env["CORACLE_TEST_LATE"]?.split(":") ?? [];

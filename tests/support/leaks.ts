@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import type { VirtualClock } from "@coracle/dev";
 
 type Add = typeof AbortSignal.prototype.addEventListener;
 type Remove = typeof AbortSignal.prototype.removeEventListener;

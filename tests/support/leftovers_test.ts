@@ -3,10 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { defineKind, installCrd } from "@coracle/operator/crd";
+import { ConfigMap, Namespace } from "@coracle/operator/kinds";
 import { Leftovers } from "../cluster/leftovers.ts";
 import { temporaryFolder } from "./temporary_folder.ts";
 

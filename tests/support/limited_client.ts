@@ -1,7 +1,7 @@
+import type { Transport } from "@coracle/operator/client";
+import type { PolicyRule } from "@coracle/operator/kinds";
 import { ActingTransport } from "../../dev/testing/acting_transport.ts";
 import { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import type { PolicyRule } from "../../core/kinds/rbac_v1.ts";
 import { ClusterRole, ClusterRoleBinding } from "../../core/kinds/rbac_v1.ts";
 import type { OperatorFixture } from "./operator_fixture.ts";
 import { until } from "./until.ts";

@@ -1,4 +1,4 @@
-import type { UntypedObject } from "../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import { decodeOwners } from "../../dev/apiserver/merge/field_owner.ts";
 import {
   applyManaged,

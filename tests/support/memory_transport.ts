@@ -2,7 +2,7 @@ import type {
   HttpRequest,
   HttpResponse,
   Transport,
-} from "../../core/client/transport/transport.ts";
+} from "@coracle/operator/client";
 import type { Answer } from "./fake_watch_call.ts";
 import type { FakeWatchServer } from "./fake_watch_server.ts";
 

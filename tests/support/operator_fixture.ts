@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import type { ObjectKey } from "../../core/api/object_key.ts";
-import type { Faults } from "../../dev/apiserver/faults/faults.ts";
+import type { TestClusterOptions } from "@coracle/dev";
+import type { Faults } from "@coracle/dev/apiserver";
+import type {
+  KubernetesObject,
+  LogFields,
+  Logger,
+  ObjectKey,
+  OperatorOptions,
+  Transport,
+} from "@coracle/operator/core";
+import type { CustomResource, DefinedKind } from "@coracle/operator/crd";
 import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import type { TestClusterOptions } from "../../dev/testing/test_cluster.ts";
 import { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport/transport.ts";
-import type { CustomResource } from "../../core/crd/kind_definition.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
-import type { DefinedKind } from "../../core/crd/kind_definition.ts";
-import type { LogFields, Logger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import {
   type RecordedRequest,

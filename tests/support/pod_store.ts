@@ -1,8 +1,10 @@
 import { Buffer } from "node:buffer";
+import type {
+  IndexDefinition,
+  ObjectKey,
+  UntypedObject,
+} from "@coracle/operator/client";
 import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import type { ObjectKey } from "../../core/api/object_key.ts";
-import type { IndexDefinition } from "../../core/cache/store/object_indexes.ts";
 import {
   ObjectStore,
   type ObjectStoreOptions,

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { installCrd } from "@coracle/operator/crd";
 import { Chronicle } from "./chronicle.ts";
 import { Gadget } from "./operator_fixture.ts";
 import { Program, runtimeCommand } from "./program.ts";

@@ -1,8 +1,11 @@
-import type { KubernetesObject } from "../../core/api/object.ts";
-import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
-import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
+import type {
+  CacheEvent,
+  ControllerOptions,
+  KubernetesObject,
+  ObjectKey,
+} from "@coracle/operator/core";
+import { keyText } from "../../core/api/object_key.ts";
 import type { ConcurrencyCap } from "../../core/controller/run/concurrency_cap.ts";
-import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { controllerSettings } from "../../core/controller/controller_settings.ts";
 import {
   EventProcessor,

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Span, SpanAttributes, Tracer } from "../../core/tracing.ts";
+import type { Span, Tracer } from "@coracle/operator/core";
+import type { SpanAttributes } from "../../core/tracing.ts";
 
 /** Recorded span. */
 export interface RecordedSpan {

@@ -1,4 +1,5 @@
-import { jsonLogger, type Logger } from "../../core/logger.ts";
+import type { Logger } from "@coracle/operator/client";
+import { jsonLogger } from "../../core/logger.ts";
 
 /** Logger that records its warnings and errors as lines of JSON. */
 export function recordedWarnings(): {

@@ -1,10 +1,10 @@
-import { accessOf } from "../../dev/testing/request_record.ts";
-import { readTarget } from "../../dev/apiserver/request/request_info.ts";
 import type {
   HttpRequest,
   HttpResponse,
   Transport,
-} from "../../core/client/transport/transport.ts";
+} from "@coracle/operator/client";
+import { accessOf } from "../../dev/testing/request_record.ts";
+import { readTarget } from "../../dev/apiserver/request/request_info.ts";
 import { lateChunks } from "./late_chunks.ts";
 
 /** Recorded request with the status of its response. */

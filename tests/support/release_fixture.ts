@@ -1,12 +1,9 @@
+import type { InboundSource } from "@coracle/operator/sources";
+import type { Step, SummarizedDefinition } from "@coracle/operator/workflows";
 import { Event } from "../../core/kinds/core_v1.ts";
-import type { InboundSource } from "../../sources/inbound_source.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
 import { intervalSchedule } from "../../workflows/conditions/reconcile_result.ts";
-import {
-  REQUESTED_AT,
-  type Step,
-  type SummarizedDefinition,
-} from "../../workflows/conditions/summarized_definition.ts";
+import { REQUESTED_AT } from "../../workflows/conditions/summarized_definition.ts";
 import { summarized } from "../../workflows/conditions/summarized.ts";
 import { type OperatorFixture, scenario } from "./operator_fixture.ts";
 import { Release } from "./release_kind.ts";

@@ -1,12 +1,11 @@
 import { z } from "zod";
-import type { CustomResource } from "../../core/crd/kind_definition.ts";
+import type { CustomResource, DefinedKind } from "@coracle/operator/crd";
+import type { ConditionedStatus } from "@coracle/operator/workflows";
 import { defineKind } from "../../core/crd/define_kind.ts";
-import type { DefinedKind } from "../../core/crd/kind_definition.ts";
 import {
   conditionedStatus,
   readyColumns,
 } from "../../workflows/conditions/status_schema.ts";
-import type { ConditionedStatus } from "../../workflows/conditions/condition.ts";
 
 /** Spec of a release. */
 export interface ReleaseSpec {

@@ -1,8 +1,10 @@
 import { after } from "node:test";
-import { ApiError } from "../../core/api/api_error.ts";
-import { Client } from "../../core/client/client.ts";
-import type { HttpRequest } from "../../core/client/transport/transport.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
+import {
+  ApiError,
+  Client,
+  type HttpRequest,
+  loadConfig,
+} from "@coracle/operator/client";
 import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
 import { until } from "./until.ts";
 

@@ -1,14 +1,16 @@
-import type { KubernetesObject } from "../../core/api/object.ts";
-import type { ResolvedKind } from "../../core/api/kind.ts";
-import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
-import type { OwnWrite } from "../../core/cache/informer/shared_informer.ts";
+import type { ObjectKey, OwnWrite } from "@coracle/operator/client";
+import type {
+  ConfigMap,
+  KubernetesObject,
+  ResolvedKind,
+} from "@coracle/operator/kinds";
+import { keyText } from "../../core/api/object_key.ts";
 import { Client } from "../../core/client/client.ts";
 import { Ownership } from "../../core/controller/run/owner.ts";
 import { Run } from "../../core/controller/run/run.ts";
 import { RunContext } from "../../core/controller/run/run_context.ts";
 import type { RunDeps } from "../../core/controller/run/run_deps.ts";
 import { lazyApplyMemory } from "../../core/controller/run/run_writes.ts";
-import type { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import {
   type ScriptedAnswer,

@@ -2,12 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
 import {
   createAuthority,
   issueCertificate,
 } from "../../core/admission/certificates.ts";
-import type { AuditEvent } from "../../dev/apiserver/request_handler.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
 
 /** Cluster of a scenario, for clients in other processes. */
 export interface ScenarioCluster {

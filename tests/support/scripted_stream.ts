@@ -1,5 +1,5 @@
+import type { StreamConnection } from "@coracle/operator/client";
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
-import type { StreamConnection } from "../../core/client/transport/transport.ts";
 
 /** In-memory WebSocket whose peer is the test. */
 export class ScriptedStream implements StreamConnection {

@@ -4,7 +4,7 @@ import type {
   StreamConnection,
   StreamRequest,
   Transport,
-} from "../../core/client/transport/transport.ts";
+} from "@coracle/operator/client";
 
 /** Response of a {@linkcode ScriptedTransport}. */
 export interface ScriptedAnswer {

@@ -1,10 +1,10 @@
-import type { KubernetesObject } from "../../core/api/object.ts";
-import { keyOf, keyText } from "../../core/api/object_key.ts";
-import type { Clock } from "../../core/clock.ts";
 import type {
+  Clock,
+  KubernetesObject,
   SourceContext,
   SourceEvent,
-} from "../../core/controller/event_source.ts";
+} from "@coracle/operator/core";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { noMetrics } from "../../core/metrics.ts";
 

@@ -1,11 +1,11 @@
 import { test } from "node:test";
-import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import type {
   HttpRequest,
   HttpResponse,
-  HttpTransport,
-} from "../../core/client/transport/transport.ts";
-import type { TransportOptions } from "../../core/client/transport/transport_options.ts";
+  TransportOptions,
+} from "@coracle/operator/client";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
+import type { HttpTransport } from "../../core/client/transport/transport.ts";
 
 /** Creates a request that reads a path. */
 export type Get = (path: string, parts?: Partial<HttpRequest>) => HttpRequest;

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../core/api/api_error.ts";
-import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
+import { TestCluster } from "@coracle/dev";
+import {
+  ApiError,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/client";
+import { installCrd } from "@coracle/operator/crd";
 import { KEPT_ANNOTATION } from "../../core/conversion/convert_object.ts";
 import { failureOf } from "../../core/conversion/unconverted.ts";
-import { installCrd } from "../../core/crd/install_crd.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
 import { Fleet } from "../core/conversion/versioned_kind.ts";
 
 const kindOf = (version: string) =>

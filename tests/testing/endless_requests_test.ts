@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
+import { TestCluster, VirtualClock, withTestCluster } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { Operator } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { EndlessRequests } from "../../dev/testing/endless_requests.ts";
-import {
-  TestCluster,
-  withTestCluster,
-} from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { inTime } from "../support/in_time.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { immutable, rule } from "../../core/crd/rules.ts";
-import { checkConversion } from "../../dev/testing/conversion_check.ts";
-import { checkRules } from "../../dev/testing/rule_check.ts";
+import { checkConversion, checkRules } from "@coracle/dev";
+import { defineKind, immutable, rule } from "@coracle/operator/crd";
 import { Fleet } from "../core/conversion/versioned_kind.ts";
 
 const names = {

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { checkStatus } from "../../core/crd/check_status.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { kindFromCrd } from "../../dev/testing/kind_from_crd.ts";
+import { kindFromCrd } from "@coracle/dev";
+import { checkStatus, crdManifest, defineKind } from "@coracle/operator/crd";
 
 const Cell = defineKind({
   group: "kais.io",

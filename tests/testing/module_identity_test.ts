@@ -2,13 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as named from "@coracle/operator";
 import * as internal from "@coracle/operator/internal";
-import { ApiServer } from "@coracle/dev/apiserver";
-import { VirtualClock } from "@coracle/dev";
-import { Client } from "../../core/client/client.ts";
+import { ApiServer, ApiServer as ServerByPath } from "@coracle/dev/apiserver";
+import { VirtualClock, VirtualClock as ClockByPath } from "@coracle/dev";
+import { Client, Operator } from "@coracle/operator";
 import { host } from "../../core/client/host.ts";
-import { ApiServer as ServerByPath } from "../../dev/apiserver/server.ts";
-import { VirtualClock as ClockByPath } from "../../dev/testing/virtual_clock.ts";
-import { Operator } from "../../core/operator/operator.ts";
 
 test("Modules are the same by their paths and by the names of the packages", async () => {
   assert.equal(named.Client, Client);

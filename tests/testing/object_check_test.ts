@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiError } from "../../core/api/api_error.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
-import { immutable, rule } from "../../core/crd/rules.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { checkObject } from "../../dev/testing/object_check.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
+import { checkObject, TestCluster } from "@coracle/dev";
+import { ApiError, type UntypedObject } from "@coracle/operator/client";
+import { defineKind, immutable, rule } from "@coracle/operator/crd";
+import { ConfigMap } from "@coracle/operator/kinds";
 
 const Pool = defineKind({
   group: "objectcheck.coracle.dev",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { untyped } from "../../core/api/kind.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
+import { untyped } from "@coracle/operator/client";
+import { defineKind } from "@coracle/operator/crd";
 import {
   operatorAccess,
   roleAccess,

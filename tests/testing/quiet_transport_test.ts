@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HttpRequest } from "../../core/client/transport/transport.ts";
+import type { HttpRequest } from "@coracle/operator/client";
 import { QuietTransport } from "../../dev/testing/quiet_transport.ts";
 import { inTime } from "../support/in_time.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ResolvedKind, untyped } from "../../core/api/kind.ts";
+import { type ResolvedKind, untyped } from "@coracle/operator/client";
 import {
   isCovered,
   policyRules,

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ConfigMap, Pod, Secret } from "../../core/kinds/mod.ts";
+import { withTestCluster } from "@coracle/dev";
+import { ConfigMap, Pod, Secret } from "@coracle/operator/kinds";
 import {
   accessOf,
   neededVerbs,
   readRequests,
   RequestRecord,
 } from "../../dev/testing/request_record.ts";
-import { withTestCluster } from "../../dev/testing/test_cluster.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 test("RequestRecord appends each kind of request once, but no reviews", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { RunningClock } from "../../dev/testing/running_clock.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 test("A running clock goes on as the machine's does", async () => {
   const machine = new VirtualClock();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
+import type { TestClusterOptions } from "@coracle/dev";
 import { ApiServer } from "../../dev/apiserver/server.ts";
 import {
   ClusterRole,
@@ -10,10 +11,7 @@ import {
   ValidatingWebhookConfiguration,
 } from "../../core/kinds/mod.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import {
-  TestCluster,
-  type TestClusterOptions,
-} from "../../dev/testing/test_cluster.ts";
+import { TestCluster } from "../../dev/testing/test_cluster.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 

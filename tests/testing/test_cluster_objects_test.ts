@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { untyped } from "../../core/api/kind.ts";
-import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
-import { crdManifest } from "../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../core/crd/define_kind.ts";
+import { TestCluster, VirtualClock } from "@coracle/dev";
+import { Operator, untyped, type UntypedObject } from "@coracle/operator/core";
+import { crdManifest, defineKind } from "@coracle/operator/crd";
 import {
   ConfigMap,
   CustomResourceDefinition as Crd,
-} from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+  type KubernetesObject,
+} from "@coracle/operator/kinds";
 
 const Cell = defineKind({
   group: "kais.io",

@@ -2,15 +2,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { patchStatus } from "../../core/controller/result.ts";
-import { ConfigMap, Lease, Role, Secret } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
+import { TestCluster, VirtualClock, withTestCluster } from "@coracle/dev";
+import { Operator, patchStatus } from "@coracle/operator/core";
+import { ConfigMap, Lease, Role, Secret } from "@coracle/operator/kinds";
 import { readRequests } from "../../dev/testing/request_record.ts";
-import {
-  TestCluster,
-  withTestCluster,
-} from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 import { Gadget } from "../support/operator_fixture.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 

@@ -3,16 +3,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import process from "node:process";
 import { test } from "node:test";
-import type {
-  HttpRequest,
-  StreamRequest,
-} from "../../core/client/transport/transport.ts";
+import type { TestClusterOptions, TestedOperator } from "@coracle/dev";
+import type { HttpRequest, StreamRequest } from "@coracle/operator/client";
 import { ConfigMap, Deployment, Namespace, Pod } from "../../core/kinds/mod.ts";
 import { ActingTransport } from "../../dev/testing/acting_transport.ts";
 import {
   TestCluster,
-  type TestClusterOptions,
-  type TestedOperator,
   withTestCluster,
 } from "../../dev/testing/test_cluster.ts";
 import { VirtualClock } from "../../dev/testing/virtual_clock.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { TestCluster, VirtualClock } from "@coracle/dev";
 import { inTime } from "../support/in_time.ts";
 
 test("A condition that never holds ends the wait after seconds", async () => {

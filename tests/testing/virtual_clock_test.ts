@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { fc } from "../support/property.ts";
 import { loadModule, nextTurn } from "../../core/clock.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
 
 test("VirtualClock stands still until it is advanced", async () => {
   const clock = new VirtualClock({ start: new Date(5_000) });

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Timer } from "../../core/clock.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { Operator } from "../../core/operator/operator.ts";
-import { TestCluster } from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+import { TestCluster, VirtualClock } from "@coracle/dev";
+import { Operator, type Timer } from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import { Gadget } from "../support/operator_fixture.ts";
 
 /** Clock that counts the timers that fire. */

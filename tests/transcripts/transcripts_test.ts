@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { after, test } from "node:test";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { systemClock } from "../../core/clock.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { systemClock } from "@coracle/operator/client";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import type { Target } from "./http_client.ts";
 import { realTarget } from "./real_target.ts";

@@ -4,32 +4,27 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../core/api/object.ts";
-import type { Context } from "../../core/controller/context.ts";
-import type { EventSource } from "../../core/controller/event_source.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { Logger } from "../../core/logger.ts";
-import { noMetrics } from "../../core/metrics.ts";
-import { ApiServer } from "../../dev/apiserver/server.ts";
-import { jittered } from "../../workflows/conditions/reconcile_result.ts";
-import { WebhookNotifier } from "../../workflows/conditions/notifier.ts";
-import { Stalled } from "../../workflows/conditions/outcome.ts";
-import type { SummarizedDefinition } from "../../workflows/conditions/summarized_definition.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { type Logger, noMetrics } from "@coracle/operator/client";
+import type { Context, EventSource } from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
 import {
+  Canary,
   externalBulkDependent,
   externalDependent,
-} from "../../workflows/dependents/external_dependent.ts";
-import {
+  jittered,
   kubernetesDependent,
+  LifecycleMetrics,
+  type NodeOptions,
   readOnlyDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
-import type { NodeOptions } from "../../workflows/graph/node.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
-import { WorkflowError } from "../../workflows/graph/workflow_result.ts";
-import { statusOf } from "../../workflows/kstatus/status_of.ts";
-import { waitFor } from "../../workflows/kstatus/wait_for.ts";
-import { Canary } from "../../workflows/phases/canary.ts";
-import { LifecycleMetrics } from "../../workflows/phases/lifecycle_metrics.ts";
+  Stalled,
+  statusOf,
+  type SummarizedDefinition,
+  waitFor,
+  WebhookNotifier,
+  Workflow,
+  WorkflowError,
+} from "@coracle/operator/workflows";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 import { conditionText, releaseScenario } from "../support/release_fixture.ts";
 import type { Release } from "../support/release_kind.ts";

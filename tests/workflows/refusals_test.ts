@@ -1,42 +1,40 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noMetrics } from "../../core/metrics.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { inboundSource } from "../../sources/inbound_source.ts";
-import { applySet, pruneSet } from "../../workflows/apply/apply_set.ts";
+import { noMetrics } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { inboundSource } from "@coracle/operator/sources";
 import {
-  intervalSchedule,
-  jittered,
-} from "../../workflows/conditions/reconcile_result.ts";
-import { requireReady } from "../../workflows/kstatus/dependencies.ts";
-import { WebhookNotifier } from "../../workflows/conditions/notifier.ts";
-import { Stalled, Waiting } from "../../workflows/conditions/outcome.ts";
-import { checkAccess } from "../../workflows/conditions/reference_access.ts";
-import { SharedStatus } from "../../workflows/conditions/shared_status.ts";
-import { summarized } from "../../workflows/conditions/summarized.ts";
-import {
+  applySet,
   bulkDependent,
-  kubernetesDependent,
-  readOnlyBulkDependent,
-  readOnlyDependent,
-} from "../../workflows/dependents/kubernetes_dependent.ts";
-import {
+  Canary,
+  celRules,
+  changeMap,
+  checkAccess,
+  chooseUpgrade,
   externalBulkDependent,
   externalDependent,
+  intervalSchedule,
+  jittered,
+  kubernetesDependent,
+  LifecycleMetrics,
+  newFailures,
+  oneShotTask,
+  phased,
+  pruneSet,
+  readOnlyBulkDependent,
+  readOnlyDependent,
+  requireReady,
+  SharedStatus,
+  Stalled,
+  states,
+  statusOf,
   statusState,
-} from "../../workflows/dependents/external_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
-import { celRules } from "../../workflows/kstatus/cel_rules.ts";
-import { statusOf } from "../../workflows/kstatus/status_of.ts";
-import { waitFor } from "../../workflows/kstatus/wait_for.ts";
-import { Canary } from "../../workflows/phases/canary.ts";
-import { changeMap } from "../../workflows/phases/change_map.ts";
-import { LifecycleMetrics } from "../../workflows/phases/lifecycle_metrics.ts";
-import { newFailures } from "../../workflows/phases/new_failures.ts";
-import { oneShotTask } from "../../workflows/phases/one_shot_task.ts";
-import { phased } from "../../workflows/phases/phased.ts";
-import { states } from "../../workflows/phases/states.ts";
-import { chooseUpgrade } from "../../workflows/phases/upgrade_choice.ts";
+  summarized,
+  waitFor,
+  Waiting,
+  WebhookNotifier,
+  Workflow,
+} from "@coracle/operator/workflows";
 import { testRefusals } from "../support/refusals.ts";
 
 const call = () => undefined as never;

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { watch } from "../../core/controller/watch/watch_source.ts";
-import { inboundSource } from "../../sources/inbound_source.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { inboundSource, watch } from "@coracle/operator/sources";
 import {
   accessByClient,
+  Canary,
+  externalDependent,
+  kubernetesDependent,
   SharedStatus,
-} from "../../workflows/conditions/shared_status.ts";
-import { summarized } from "../../workflows/conditions/summarized.ts";
-import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
-import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../workflows/graph/workflow.ts";
-import { Canary } from "../../workflows/phases/canary.ts";
+  summarized,
+  Workflow,
+} from "@coracle/operator/workflows";
 
 const add = (dependent: object) =>
   new Workflow().add("a", { read() {}, ...dependent } as never);

@@ -53,7 +53,11 @@ const RULES: OptionRules<CommandOptions> = {
  *
  * At the end of the time limit the process group of the program is killed. A child that
  * has made a session of its own, as `setsid` does, is not in that group and goes on: in
- * a pod, only a limit of the container bounds it. On Windows only the program is killed.
+ * a pod, only a limit of the container bounds it. On Windows, and on Deno where
+ * `--allow-run` names programs, only the program itself is killed.
+ *
+ * Name the program in the option `programs` of the operator, for the permissions that
+ * `coracle manifests` prints for Deno.
  *
  * @param command The program, by its name in `PATH` or by its path, and its
  * arguments.

@@ -216,7 +216,7 @@ export function objectsDependent<P extends KubernetesObject>(
 /** Maximum length of the name of a set, as it is a part of an annotation's name. */
 const MAX_NAME = 50;
 
-/** Annotation by which Helm charts say that an object is not to be deleted. */
+/** Annotation of Helm charts that keeps an object from being deleted. */
 const POLICY_ANNOTATION = "helm.sh/resource-policy";
 
 /** Pause before a kind is looked up that its definition should serve, in ms. */

@@ -23,9 +23,9 @@ import type { KubernetesObject } from "../../core/api/object.ts";
  *
  * @returns The result of the step; undefined leaves it to the other steps, and
  * a run whose steps all return undefined is a success. `"requeue"` ends the run;
- * the next one follows at once, or after a pause, which is doubled up to a minute,
- * if the run before asked for it, too. While more than 50,000 objects ask, it is
- * 100 ms for those of which the last answer is forgotten.
+ * the next one follows at once, or, if the run before asked for it, too, after a
+ * pause that doubles up to a minute. Only 50,000 objects are remembered: for one
+ * that was forgotten the pause is 100 ms.
  * @throws {Stalled | Waiting | Failed} To end the run; any other error fails it
  * without a reason.
  */

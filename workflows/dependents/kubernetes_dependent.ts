@@ -339,7 +339,7 @@ export function bulkDependent<
   });
 }
 
-/** Options of a watch by which a bulk dependent sees only its own objects. */
+/** Options of a watch that shows a bulk dependent only its own objects. */
 const SELECTIONS = [
   "labelSelector",
   "fieldSelector",

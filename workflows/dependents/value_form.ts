@@ -7,8 +7,8 @@ import { Quantity } from "../../core/api/quantity.ts";
 
 /**
  * Normalization of a value by the server, or by a controller written in Go.
- * `texts` is a map of literal strings, in which an empty one is an entry, and
- * `atomic` a value that is owned as a whole.
+ * `texts` is a map of literal strings, where an empty string is an entry; `atomic`
+ * is a value that is owned as a whole.
  */
 export type Spelling = "quantity" | "time" | "duration" | "texts" | "atomic";
 

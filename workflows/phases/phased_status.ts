@@ -236,8 +236,8 @@ const ANY_OBJECT = {
  * `defineKind({ status })`; the objects of the kind then have all fields of
  * {@linkcode PhasedStatus}.
  *
- * @param extra Schema of further fields, in which `observe` may store its
- * results. All of them may be absent.
+ * @param extra Schema of further fields, such as results of `observe`. All of them
+ * may be absent.
  *
  * @example A kind of phased objects
  * ```ts

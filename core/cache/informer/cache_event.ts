@@ -72,7 +72,8 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   readonly previous: T | undefined;
   /**
    * Whether the object existed when the informer began to watch, or when the
-   * handler was added.
+   * handler was added. A first state whose reading broke is read again: an object
+   * that changed meanwhile is told as updated, and changes in between are missing.
    */
   readonly initial: boolean;
   /**

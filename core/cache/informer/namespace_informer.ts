@@ -19,6 +19,7 @@ import { MetadataReducer } from "../watch/metadata_reducer.ts";
 import { MAX_LISTED_BYTES, TimeSlice } from "../watch/receive.ts";
 import { RECONNECT_OPTIONS } from "../watch/reconnect.ts";
 import { Reflector } from "../watch/reflector.ts";
+import { ConnectionFault } from "../watch/watch_failure.ts";
 import { InformerMetrics, type WatchHealth } from "../watch/watch_record.ts";
 import { type InformerClient, objectRequest } from "../watch/watch_requests.ts";
 import type { PooledInformerOptions } from "./informer_options.ts";
@@ -119,6 +120,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
       ...{ kind, namespace, selection: options },
       store: store as unknown as ObjectStore<KubernetesObject>,
       version: () => this.#writer.wholeVersion,
+      onDamaged: (error) => this.#reflector.relist(unreadable(error)),
     });
     store.follower = snapshot;
     const slice = this.#slice = new TimeSlice(clock);
@@ -280,6 +282,15 @@ export class NamespaceInformer<T extends KubernetesObject> {
         : Math.max(0, Math.round(elapsed * (expected - objects) / objects)),
     };
   }
+}
+
+function unreadable(cause: unknown): ConnectionFault {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ConnectionFault(
+    "unreadable",
+    `Cannot read an object of a snapshot, so that all are listed again: ${why}`,
+    { cause },
+  );
 }
 
 /** Creates a function that fetches objects whose body a bounded cache evicted. */

@@ -62,6 +62,8 @@ export interface InformerHealth {
 
 /** What has arrived of a cache that is not complete. */
 export interface SyncProgress {
+  /** Name of the cluster, for a controller of many; absent for the operator's own. */
+  readonly cluster?: string | undefined;
   /** Kind as text, such as `apps/v1 Deployment`. */
   readonly kind: string;
   /** Namespace of the watch; undefined for all namespaces. */

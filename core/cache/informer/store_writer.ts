@@ -72,7 +72,12 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
   readonly #event: CurrentEvent<T>;
   readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
   /** Options of the current put, reused. */
-  readonly #putOptions = { force: false, rewrite: false, keepPrevious: false };
+  readonly #putOptions = {
+    force: false,
+    rewrite: false,
+    repair: false,
+    keepPrevious: false,
+  };
   /** ResourceVersions of pending own writes, by key. */
   readonly #pending: Map<string, string> = new Map();
   /** Keys of pending own writes that the current list has not shown so far. */
@@ -137,6 +142,7 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
 
   init(): void {
     this.#listing = true;
+    this.#putOptions.repair = this.#deps.snapshot?.isDamaged === true;
     this.#unlisted.clear();
     this.#store.beginRelist();
   }
@@ -212,6 +218,8 @@ export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
       if (slice.step(0)) await slice.pause();
     }
     this.#listing = this.#restarted = false;
+    if (this.#putOptions.repair) this.#deps.snapshot?.repaired();
+    this.#putOptions.repair = false;
     this.#deleted.text = "";
     this.bookmark(resourceVersion);
     this.caughtUp();

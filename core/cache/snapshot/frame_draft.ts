@@ -21,16 +21,15 @@ interface Draft {
 }
 
 /**
- * Draft of a frame: the states of objects as they are when they are added, of which
- * pages are made. They are compressed when the frame is written, beside the event
- * loop.
+ * Draft of a frame: it copies the states of objects into pages as they are added.
+ * The pages are compressed when the frame is written, beside the event loop.
  */
 export class FrameDraft {
   readonly #store: ObjectStore<KubernetesObject>;
   readonly #dictionary: PageDictionary;
   readonly #drafts: Draft[] = [];
   readonly #entries: EntryWriter = new EntryWriter();
-  /** Definitions of the indexes of which the entries have values. */
+  /** Definitions of the indexes; each entry has the values for them. */
   readonly #definitions: readonly string[];
   /** Bodies of the page that is not complete. */
   #bodies: Buffer[] = [];

@@ -35,6 +35,7 @@ export interface SnapshotSubject {
   readonly store: ObjectStore<KubernetesObject>;
   /** See the dependencies of {@linkcode WatchSnapshot}. */
   readonly version: () => string;
+  readonly onDamaged: (error: unknown) => void;
 }
 
 /**
@@ -128,7 +129,7 @@ export class SnapshotFolder {
    * the user excludes, and caches that may keep keys only.
    */
   of(subject: SnapshotSubject): WatchSnapshot | undefined {
-    const { kind, namespace, selection, store, version } = subject;
+    const { kind, namespace, selection, store, version, onDamaged } = subject;
     const text = kindText(kind);
     const isSecret = kind.group === "" && kind.kind === "Secret";
     if (
@@ -161,6 +162,7 @@ export class SnapshotFolder {
       identity,
       store,
       version,
+      onDamaged,
       clock,
       log: log.with({ kind: text, namespace }),
       inTurn: (work) => this.#inTurn(work),

@@ -77,6 +77,8 @@ export interface WatchSnapshotDeps {
   readonly onRestored: (objects: number) => void;
   readonly onRefused: (reason: RefusalReason) => void;
   readonly onFailed: () => void;
+  /** Called if a restored object cannot be read, once until all were listed again. */
+  readonly onDamaged: (error: unknown) => void;
   readonly onClosed: () => void;
 }
 
@@ -116,6 +118,8 @@ export class WatchSnapshot implements StoreFollower {
   readonly #asRestored: SlotSet = new SlotSet();
   readonly #providers: Map<string, () => Iterable<string>> = new Map();
   #restored: Restored | undefined;
+  #isRestoring = false;
+  #isDamaged = false;
   #pendingKeys: Map<string, ReadonlySet<string> | true> = new Map();
   /** Number of changes since the restore. */
   #news = 0;
@@ -140,6 +144,14 @@ export class WatchSnapshot implements StoreFollower {
   /** Whether the watch began with a snapshot. */
   get isRestored(): boolean {
     return this.#restored !== undefined;
+  }
+
+  /**
+   * Whether a restored object could not be read: the whole state must be read again,
+   * and what cannot be read is replaced.
+   */
+  get isDamaged(): boolean {
+    return this.#isDamaged;
   }
 
   /** Number of objects that were restored. */
@@ -197,6 +209,20 @@ export class WatchSnapshot implements StoreFollower {
     this.#changed.add(slot);
   }
 
+  unreadable(slot: number, error: unknown): void {
+    // What the server sent like this, it would send like this again.
+    const isOurs = this.#isRestoring || this.#asRestored.has(slot);
+    if (this.#isDamaged || !isOurs) return;
+    this.#isDamaged = true;
+    this.#deps.onDamaged(error);
+  }
+
+  /** Notes that all was listed again since the snapshot was found to be damaged. */
+  repaired(): void {
+    this.#isDamaged = false;
+    this.#asRestored.clear();
+  }
+
   removed(slot: number): void {
     const key = this.#deps.store.keyAt(slot);
     this.#news++;
@@ -223,6 +249,7 @@ export class WatchSnapshot implements StoreFollower {
     const { path, identity, log, onRefused, onRestored } = this.#deps;
     let version: string | undefined;
     await this.#deps.inTurn(async () => {
+      this.#isRestoring = true;
       try {
         const found = await readSnapshot(
           path,
@@ -261,6 +288,8 @@ export class WatchSnapshot implements StoreFollower {
           reason,
           error,
         });
+      } finally {
+        this.#isRestoring = false;
       }
     });
     return version;

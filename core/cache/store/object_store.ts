@@ -89,6 +89,8 @@ export interface PutOptions {
    * for instance when a restored server assigns versions a second time.
    */
   readonly rewrite?: boolean | undefined;
+  /** Whether a body that cannot be read is replaced at the same resourceVersion. */
+  readonly repair?: boolean | undefined;
   /** Whether the replaced state is copied to {@linkcode StoreChange.previous}. */
   readonly keepPrevious?: boolean | undefined;
 }
@@ -141,7 +143,7 @@ export interface PageEntry {
 /** Page of bodies that a store can take over. */
 export interface AdoptedPage {
   readonly page: StoredPage;
-  /** Definitions of indexes, as JSON, of which the values are known. */
+  /** Definitions, as JSON, of the indexes whose values are known. */
   readonly definitions: readonly string[];
   /** Objects in the order of their bodies, each valid until the next one. */
   readonly entries: Iterable<PageEntry>;
@@ -153,6 +155,8 @@ export interface StoreFollower {
   written(slot: number): void;
   /** Called before an object is removed from its slot. */
   removed(slot: number): void;
+  /** Called if the body of an object could not be read. */
+  unreadable(slot: number, error: unknown): void;
 }
 
 /** Number of stores that were created. */
@@ -253,7 +257,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     const order = table.compareVersion(slot, header);
     if (
       order === 0 && header.has("resourceVersion") &&
-      !(options?.rewrite === true && this.#differs(slot, header))
+      !(options?.rewrite === true && this.#differs(slot, header)) &&
+      !(options?.repair === true && !this.#isReadable(slot))
     ) {
       return this.#changed("unchanged", slot);
     }
@@ -271,6 +276,15 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     const body = this.#writer.write(header);
     const kept = this.#tiers.tryRead(slot);
     return kept === undefined || !equalRanges(body, kept);
+  }
+
+  #isReadable(slot: number): boolean {
+    try {
+      this.#decoder.peek(slot);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   delete(
@@ -473,7 +487,11 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
 
   /** Bytes of the object in a used slot; undefined if only its key is stored. */
   bodyAt(slot: number): ByteRange | undefined {
-    return this.#tiers.read(slot);
+    try {
+      return this.#tiers.read(slot);
+    } catch (error) {
+      throw this.#unreadable(slot, error);
+    }
   }
 
   /**
@@ -481,13 +499,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    * body cannot be read.
    */
   headerAt(slot: number): ObjectHeader {
-    const body = this.#tiers.tryRead(slot);
-    if (body !== undefined) {
-      try {
-        return this.#scanner.scanObject(body);
-      } catch {
-        // Of a snapshot: bodies that were put have been scanned.
-      }
+    try {
+      const body = this.#tiers.read(slot);
+      if (body !== undefined) return this.#scanner.scanObject(body);
+    } catch (error) {
+      // Of a snapshot: bodies that were put have been scanned.
+      this.#unreadable(slot, error);
     }
     const table = this.#table;
     const generation = table.generation(slot);
@@ -588,7 +605,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   list(namespace?: string): T[] {
     return Array.from(
       this.#table.slots(namespace),
-      (slot) => this.#present(slot, this.#decoder.peek(slot)),
+      (slot) => this.#present(slot, this.#decode(slot, "peek")),
     );
   }
 
@@ -658,6 +675,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /** Removes all objects and leaves the budget; the follower is not told. */
   close(): void {
     this.follower = undefined;
+    this.#tiers.clear();
     for (const slot of this.#table.slots()) this.#remove(slot);
     this.#budget?.leave(this);
     // What is done with a closed store charges nobody.
@@ -698,9 +716,22 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   #decoded(slot: number): T | undefined {
-    const object = this.#decoder.get(slot);
+    const object = this.#decode(slot, "get");
     this.#charge();
     return object;
+  }
+
+  #decode(slot: number, by: "get" | "peek"): T | undefined {
+    try {
+      return this.#decoder[by](slot);
+    } catch (error) {
+      throw this.#unreadable(slot, error);
+    }
+  }
+
+  #unreadable(slot: number, error: unknown): unknown {
+    this.follower?.unreadable(slot, error);
+    return error;
   }
 
   #present<V>(slot: number, value: V | undefined): V {
@@ -744,7 +775,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   #index(slot: number, header: ObjectHeader, only?: string): void {
-    const object = () => this.#decoder.get(slot) as T;
+    const object = () => this.#decode(slot, "get") as T;
     this.#indexes.update(slot, { header, object, only });
   }
 

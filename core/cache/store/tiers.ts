@@ -134,6 +134,18 @@ export class Tiers {
     this.#release(tier, this.#addressOf(slot));
   }
 
+  /** Drops the bodies of all slots, when none is needed any more. */
+  clear(): void {
+    for (const slot of this.#slots.slots()) {
+      const address = this.#addressOf(slot);
+      const tier = this.#tierOf(slot);
+      if (tier === BYTES) this.#arena.free(address);
+      // Half-dead pages are not saved.
+      if (tier === COMPRESSED) this.#pages.remove(address);
+      this.#setTier(slot, KEY_ONLY);
+    }
+  }
+
   /** Number of bytes to compress; 0 if pages would have only a few bodies. */
   get compressibleBytes(): number {
     const objects = this.#counts[BYTES] as number;

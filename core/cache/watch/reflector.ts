@@ -65,6 +65,11 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const INITIAL_EVENT_LIMIT_MS = 60_000;
 /** Maximum silence of a watch with bookmarks, which arrive about every minute. */
 const BOOKMARK_LIMIT_MS = 180_000;
+/**
+ * Share of its timeout for which a watch without bookmarks may be silent: 100 to
+ * 200 seconds by default.
+ */
+const RENEWAL_SHARE = 1 / 3;
 /** Minimum age of a watch that is reopened without a pause when it ends. */
 const SHORT_WATCH_MS = 5_000;
 /**
@@ -214,13 +219,17 @@ export class Reflector {
   /** Number of watches that have been opened to catch up; undefined if it has. */
   #catchUps: number | undefined;
   #triedRestore = false;
+  /** Why the whole state must be read again, until that is noted. */
+  #doubt: ConnectionFault | undefined;
   /** Whether the server lost the known version, so that its newest state is read. */
   #versionGone = false;
   /** Whether the next state is read as a WatchList stream. */
   #watchList: "yes" | "not-next-time" | "never";
   #streamFailures = 0;
-  /** Silence limit of a watch, finite while the server is known to send bookmarks. */
-  #silence = Infinity;
+  /** Whether the server sends bookmarks to this collection, so that silence is a fault. */
+  #sendsBookmarks = false;
+  /** Silence after which a watch without bookmarks is renewed, in milliseconds. */
+  #renewAfter = Infinity;
   /** Time of the last retry without a pause. */
   #immediateRetryAt = -Infinity;
   /** Limit that the present read of a state counts towards, and its bytes. */
@@ -257,6 +266,16 @@ export class Reflector {
     this.#record.state = "stopped";
   }
 
+  /**
+   * Reads the whole state again, whatever is being read.
+   *
+   * @param fault Why: a failure whose remedy is a relist.
+   */
+  relist(fault: ConnectionFault): void {
+    this.#doubt = fault;
+    this.#response?.close(fault);
+  }
+
   health(): WatchHealth {
     return this.#record.health();
   }
@@ -288,6 +307,7 @@ export class Reflector {
   async #attempt(): Promise<void> {
     this.#record.state = "connecting";
     if (!this.#triedRestore) await this.#restore();
+    if (this.#doubt !== undefined) throw this.#doubt;
     const target = await this.#target();
     if (this.#state === "init-listed") {
       this.#state = "watching";
@@ -391,6 +411,7 @@ export class Reflector {
       timeoutSeconds,
       initialEvents: !this.#isComplete,
     });
+    this.#renewAfter = usual * 1000 * RENEWAL_SHARE;
     const response = this.#open(request, {
       silence: this.#isComplete ? Infinity : reconnect.grace,
       total: timeoutSeconds * 1000 + reconnect.grace,
@@ -398,7 +419,7 @@ export class Reflector {
     let events: number;
     try {
       await response.open();
-      if (this.#isComplete) response.expectWithin(this.#silence);
+      if (this.#isComplete) this.#expectChanges(response);
       this.#record.state = this.#isComplete ? "watching" : "syncing";
       this.#record.watchOpened();
       events = await readEvents(
@@ -472,13 +493,23 @@ export class Reflector {
       this.#advance(header, response);
       this.#deps.sink.bookmark(this.#version.text);
       if (this.#catchUps !== undefined) this.#caughtUp();
-      this.#silence = BOOKMARK_LIMIT_MS;
-      response.expectWithin(this.#silence);
+      this.#sendsBookmarks = true;
+      this.#expectChanges(response);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
-      response.expectWithin(this.#silence);
+      this.#expectChanges(response);
       return this.#initDone(header.resourceVersion);
     } else this.#checkForEnd(response);
     return undefined;
+  }
+
+  /**
+   * Limits the silence of a watch that has delivered the state. Without bookmarks,
+   * a quiet watch looks like one whose connection is dead, which a proxy may hide:
+   * it is renewed, which loses nothing and is no failure.
+   */
+  #expectChanges(response: ResponseReader): void {
+    if (this.#sendsBookmarks) response.expectWithin(BOOKMARK_LIMIT_MS);
+    else response.endAfter(this.#renewAfter);
   }
 
   /**
@@ -630,8 +661,9 @@ export class Reflector {
 
   async #recover(error: unknown): Promise<void> {
     const remedy = remedyFor(error, this.#state);
+    if (error === this.#doubt) this.#doubt = undefined;
     // A server that has just started sends no bookmark before its first event.
-    if (remedy.reason === "silent") this.#silence = Infinity;
+    if (remedy.reason === "silent") this.#sendsBookmarks = false;
     this.#noteFailure(error, remedy.reason);
     const isMoved = error instanceof ConnectionFault &&
       error.reason === "moved";

@@ -53,6 +53,8 @@ export class ResponseReader {
   readonly #interrupt = (reason: unknown): void => this.#reject(reason);
   #timer: Timer | undefined;
   #silence: number;
+  /** Whether silence ends the body, instead of being a failure. */
+  #endsBody = false;
   /** Time on the clock at which the silence exceeds its limit. */
   #silentAt: number;
   /** Whether bytes are awaited; while nobody reads, the peer may be silent. */
@@ -88,9 +90,19 @@ export class ResponseReader {
     this.#progressed = this.#deps.clock.now();
   }
 
-  /** Sets the limit for the next bytes, in milliseconds. */
+  /** Sets the limit for the next bytes, in milliseconds; silence is a failure. */
   expectWithin(silence: number): void {
+    this.#limitSilence(silence, false);
+  }
+
+  /** Sets the limit for the next bytes, in milliseconds; silence ends the body. */
+  endAfter(silence: number): void {
+    this.#limitSilence(silence, true);
+  }
+
+  #limitSilence(silence: number, endsBody: boolean): void {
     this.#silence = silence;
+    this.#endsBody = endsBody;
     this.#silentAt = this.#deps.clock.now() + silence;
     this.#watch();
   }
@@ -165,7 +177,8 @@ export class ResponseReader {
       const now = clock.now();
       if (now >= overdueAt) this.#fail("overdue", limits.total ?? 0);
       else if (this.#isWaiting && now >= this.#silentAt) {
-        this.#fail("silent", this.#silence);
+        if (this.#endsBody) this.#resolve(undefined);
+        else this.#fail("silent", this.#silence);
       } else this.#watch();
     }, due - clock.now());
   }

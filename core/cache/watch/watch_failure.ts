@@ -12,6 +12,7 @@ import { TooLongError } from "../../json/line_splitter.ts";
  * - `"backwards"`: the server sends older states than before.
  * - `"no-end"`: the initial events of a watch do not end; the server probably
  *   ignores the request for them.
+ * - `"unreadable"`: an object that was restored cannot be read.
  */
 export type ConnectionFaultReason =
   | "silent"
@@ -20,7 +21,8 @@ export type ConnectionFaultReason =
   | "garbage"
   | "backwards"
   | "moved"
-  | "no-end";
+  | "no-end"
+  | "unreadable";
 
 /**
  * Fault of a connection, or of the data that it delivered, that the server did
@@ -88,6 +90,7 @@ const FAULT_REMEDIES: Readonly<
   garbage: { relist: true },
   backwards: { relist: true, versionGone: true, immediate: true },
   moved: { relist: true, immediate: true },
+  unreadable: { relist: true, immediate: true },
   "no-end": { pages: "always", immediate: true },
   silent: {},
   overdue: {},

@@ -79,6 +79,8 @@ export class Connector {
    * @param protocols Names of protocols that the server may choose from, by
    * preference; for TLS only.
    * @param done Called once with the open socket, or with the reason of the failure.
+   * @param lends Whether the socket reads into memory that is used again, where
+   * that is possible.
    * @returns Function that ends the attempt; `done` is not called after it.
    */
   open(

@@ -22,6 +22,14 @@ const MAX_INTERIM = 32;
 /** Number of connections that may take no more requests before one is an error. */
 const MAX_MOVES = 8;
 
+/**
+ * Reason that undici gets for a request that ends; its code says that the connection
+ * is no worse for it.
+ */
+const ENDED = Object.assign(new Error("Cannot read: the reader left"), {
+  code: "UND_ERR_INFO",
+});
+
 type Controller = Dispatcher.DispatchController;
 type Headers = Parameters<
   NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>
@@ -284,14 +292,6 @@ export class Exchange implements ChunkSource, OpenRequest, Sendable {
     this.#connection?.ended(this, isUsable);
   }
 }
-
-/**
- * Reason that undici gets for a request that ends; its code says that the connection
- * is no worse for it.
- */
-const ENDED = Object.assign(new Error("Cannot read: the reader left"), {
-  code: "UND_ERR_INFO",
-});
 
 /** Joins repeated values, and removes the space that may follow a value. */
 function joined(headers: Headers): Record<string, string> {

@@ -19,12 +19,10 @@ const MAX_HEAD_BYTES = 16 << 10;
 const MAX_STREAMS = 100;
 /** Flow control window of an HTTP/2 stream, in bytes: that of undici. */
 const STREAM_WINDOW_BYTES = 256 << 10;
-/** Interval of pings, after two of which a silent HTTP/2 connection is closed, in ms. */
+/** Interval of pings in ms; an HTTP/2 connection that leaves two unanswered is closed. */
 const PING_INTERVAL_MS = 20_000;
-
 /** Interval of looking for requests that a server has not accepted, in milliseconds. */
 const MOVE_INTERVAL_MS = 500;
-
 /** Time from the first answer until the limit of a server is known, in ms. */
 const SETTLE_MS = 100;
 
@@ -87,6 +85,8 @@ export class HttpConnection {
   #limit: number;
   /** Whether the limit of the server is known: HTTP/2 announces it at the start. */
   #isSettled = false;
+  /** Timer that was set with the first answer of HTTP/2. */
+  #settling: ReturnType<typeof setTimeout> | undefined;
   /** Requests of HTTP/2 without a response. */
   readonly #unanswered = new Set<Sendable>();
   /** Request of HTTP/2 that waits for the server's limit. */
@@ -167,8 +167,9 @@ export class HttpConnection {
   /** Notes that the server has answered a request. */
   answered(exchange: Sendable): void {
     this.#unanswered.delete(exchange);
+    if (!this.isMultiplexed || this.#isSettled) return;
     // The limit comes before the first answer, but may be noticed after it.
-    if (!this.#isSettled) setTimeout(this.#settle, SETTLE_MS);
+    this.#settling ??= setTimeout(this.#settle, SETTLE_MS);
   }
 
   /** Takes the request back that waits for the server's limit: it is reached. */

@@ -36,7 +36,7 @@ function newSlab(): Slab {
   return slab;
 }
 
-/** Options of `net.connect` and `tls.connect` by which a socket reads. */
+/** Options of `net.connect` and `tls.connect` that say how a socket reads. */
 export interface ReadOptions {
   readonly onread: {
     readonly buffer: Uint8Array;

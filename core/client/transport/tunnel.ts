@@ -99,8 +99,11 @@ function httpTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
       },
       signal,
     });
-    request.on("connect", (response, socket) => {
-      if (response.statusCode === 200) return resolve(socket as Socket);
+    request.on("connect", (response, socket, head) => {
+      if (response.statusCode === 200) {
+        if (head.byteLength > 0) socket.unshift(head);
+        return resolve(socket as Socket);
+      }
       socket.destroy();
       reject(new Error(`Cannot connect: received ${response.statusCode}`));
     });

@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { connect as tlsConnect, type TLSSocket } from "node:tls";
 import { type ClientOptions, type RawData, WebSocket } from "ws";
-import { ChunkQueue } from "./chunk_queue.ts";
-import { currentRuntime, socketQueueOptions } from "./runtime.ts";
+import { ChunkQueue, type ChunkQueueOptions } from "./chunk_queue.ts";
+import { currentRuntime } from "./runtime.ts";
 import {
   CONNECT_TIMEOUT_MS,
   serverAddress,
@@ -50,7 +50,7 @@ export async function openWebSocket(
     {
       ...tlsOptions(options),
       ...await proxyOptions(new URL(origin), options, request.signal),
-      headers: headerLines(request),
+      headers: headersOf(request),
       handshakeTimeout: limit,
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
@@ -88,7 +88,8 @@ function whenConnected(request: ClientRequest, callback: () => void): void {
   });
 }
 
-function headerLines(request: StreamRequest): Record<string, string> {
+/** Headers in the form that `ws` takes. */
+function headersOf(request: StreamRequest): Record<string, string> {
   const lines = Object.entries(request.repeatedHeaders ?? {});
   if (
     currentRuntime() === "bun" && lines.some(([, { length }]) => length > 1)
@@ -125,6 +126,16 @@ async function proxyOptions(
   };
 }
 
+/**
+ * Options of the queue of messages. Sockets of TLS read on when they are paused on
+ * Deno, so that the queue needs a limit there.
+ */
+function queueOptions(): ChunkQueueOptions {
+  return currentRuntime() === "deno"
+    ? { highWaterMark: Infinity, limit: 64 << 20 }
+    : {};
+}
+
 class WebSocketStream implements OpenStream {
   /** Promise that resolves once the connection is open. */
   readonly opened: Promise<void>;
@@ -142,7 +153,7 @@ class WebSocketStream implements OpenStream {
       pause: () => socket.pause(),
       resume: () => socket.resume(),
       leave: () => void this.abort(undefined),
-    }, socketQueueOptions());
+    }, queueOptions());
     this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
     this.opened = new Promise((resolve, reject) => {
       socket.on("open", resolve);
@@ -217,6 +228,7 @@ class WebSocketStream implements OpenStream {
       );
       return;
     }
+    // While nobody reads, no answer arrives either.
     this.#received = this.#socket.isPaused;
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
   }

@@ -8,7 +8,7 @@ import type { Clock } from "../../clock.ts";
 import type { ClusterConfig } from "../../config/cluster_config.ts";
 import type { Logger } from "../../logger.ts";
 
-/** Cluster whose objects a controller reconciles, besides those of others. */
+/** A cluster of a set; the controller reconciles the objects of all of them. */
 export interface Cluster {
   /**
    * Name of the cluster, unique in its set: up to 253 lower-case letters, digits,
@@ -16,10 +16,10 @@ export interface Cluster {
    */
   readonly name: string;
   /**
-   * Configuration of the cluster, such as one of `loadConfig`, or a transport, which
-   * is not closed when the cluster leaves; or the error why there is none. A cluster
-   * with an error stays as it was before, and one that was not known is reported by
-   * the health of the controller.
+   * Configuration of the cluster, such as one from `loadConfig`; or a transport,
+   * which stays open when the cluster leaves; or the error that prevents both. With
+   * an error, a known cluster stays as it is, and the health of the controller
+   * reports a new one.
    */
   readonly target:
     | ClusterConfig

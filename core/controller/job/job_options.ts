@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../../api/duration.ts";
 import { checkKind, type Kind, type ResolvedKind } from "../../api/kind.ts";
 import { scheduleProblem, timeZoneProblem } from "../../api/cron_schedule.ts";
+import { cronTimes } from "../../api/cron_times.ts";
 import { isQualifiedName } from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import {
@@ -206,25 +207,41 @@ const OPTIONS: OptionTable<JobOptions, Undefaulted> = {
   retry: CONTROLLER_OPTIONS.retry,
 } as OptionTable<JobOptions, Undefaulted>;
 
+/** Longest period, of about a hundred years, in milliseconds. */
+const MAX_PERIOD_MS = 36_500 * 24 * 3_600_000;
+
 function checkPeriod(every: Duration, subject: string): void {
-  if (milliseconds(every, "every") > 0) return;
+  const period = milliseconds(every, "every");
+  if (period > 0 && period <= MAX_PERIOD_MS) return;
   throw new RangeError(
-    `Cannot read the options of ${subject}: "every" must be longer than zero: received ${
+    `Cannot read the options of ${subject}: "every" must be longer than zero, and at most 36500d: received ${
       JSON.stringify(every)
     }`,
   );
 }
 
+/** Maximum length of a schedule, in characters. */
+const MAX_SCHEDULE = 1_000;
+
 function checkCron(schedule: string, subject: string): void {
-  const problem = /TZ=/.test(schedule)
-    ? 'the time zone is the option "timeZone"'
-    : scheduleProblem(schedule);
+  const problem = cronProblem(schedule);
   if (problem === undefined) return;
   throw new RangeError(
     `Cannot read the options of ${subject}: "cron" must be a schedule such as "0 3 * * *", but ${problem}: received ${
-      JSON.stringify(schedule)
+      JSON.stringify(schedule.slice(0, 100))
     }`,
   );
+}
+
+function cronProblem(schedule: string): string | undefined {
+  if (schedule.length > MAX_SCHEDULE) {
+    return `it has more than ${MAX_SCHEDULE} characters`;
+  }
+  if (/TZ=/.test(schedule)) return 'the time zone is the option "timeZone"';
+  const problem = scheduleProblem(schedule);
+  if (problem !== undefined) return problem;
+  const comes = cronTimes(schedule).next(0) !== undefined;
+  return comes ? undefined : "no day of any year matches it";
 }
 
 /** Annotation of the object that keeps the state of a job. */
@@ -243,7 +260,7 @@ export function jobSettings(name: string, options: JobOptions): {
   readonly job: JobSettings;
   readonly controller: ControllerOptions;
 } {
-  const subject = `job "${name}"`;
+  const subject = `job "${String(name).slice(0, 100)}"`;
   const refuse = (why: string): never => {
     throw new TypeError(`Cannot register ${subject}: ${why}`);
   };

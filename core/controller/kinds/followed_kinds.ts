@@ -11,7 +11,7 @@ import { discoveredKinds, kindOfDefinition } from "./kind_selector.ts";
 import type { FollowedKind, KindsSettings } from "./kinds_options.ts";
 import { OwnerIndex } from "./owner_index.ts";
 
-/** Controllers of the operator, of which each followed kind has one. */
+/** Controllers of the operator; each followed kind has one. */
 export interface KindControllers {
   /** Registers a controller, and starts it if the operator is started. */
   register(

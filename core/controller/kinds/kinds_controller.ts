@@ -1,11 +1,8 @@
 import { kindText } from "../../api/kind.ts";
 import type { UntypedObject } from "../../api/object.ts";
 import { CRD_KIND, type CrdObject } from "../../crd/crd_object.ts";
-import {
-  Controller,
-  type ControllerDeps,
-  type ControllerHealth,
-} from "../controller.ts";
+import { Controller, type ControllerDeps } from "../controller.ts";
+import type { ControllerHealth } from "../controller_health.ts";
 import {
   CRD_PRUNE,
   FollowedKinds,

@@ -11,7 +11,7 @@ import {
   type ControllerOptions,
   type PrimaryCacheOptions,
 } from "../controller_options.ts";
-import type { ControllerHealth } from "../controller.ts";
+import type { ControllerHealth } from "../controller_health.ts";
 import type { Reconciler } from "../reconciler.ts";
 import { checkKindSelector, type KindSelector } from "./kind_selector.ts";
 

@@ -298,7 +298,7 @@ export class EventProcessor<P extends KubernetesObject>
   #isAccepted(event: CacheEvent<P>): boolean {
     const { defaultFilters, filters } = this.#deps.settings;
     try {
-      // Both may read the object, of which a bounded cache may keep only the key.
+      // Both may read the object, and a bounded cache may keep only its key.
       return (event.type !== "updated" || !defaultFilters ||
         isRelevantUpdate(event, this.#relevance)) && accepts(filters, event);
     } catch (error) {

@@ -61,8 +61,8 @@ export interface ResumableContext {
 /** Source that can begin with a snapshot. */
 export interface ResumableSource {
   /**
-   * Whether it has heard of every change since its snapshot, in which a primary had
-   * nothing to do.
+   * Whether a primary had nothing to do at the time of the source's snapshot, and
+   * the source has heard of every change since.
    */
   wasIdle(key: string): boolean;
   /** Notes in its snapshot which primaries wait for a run. */

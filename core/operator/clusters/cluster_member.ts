@@ -6,7 +6,7 @@ import type {
   Controller,
   ControllerDeps,
 } from "../../controller/controller.ts";
-import type { ControllerHealth } from "../../controller/controller.ts";
+import type { ControllerHealth } from "../../controller/controller_health.ts";
 import { messageWithCause } from "../../error_text.ts";
 import type { ConcurrencyLimit } from "../../pace.ts";
 import {

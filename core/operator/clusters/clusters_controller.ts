@@ -12,8 +12,8 @@ import {
 import {
   Controller,
   type ControllerDeps,
-  type ControllerHealth,
 } from "../../controller/controller.ts";
+import type { ControllerHealth } from "../../controller/controller_health.ts";
 import type { ControllerOptions } from "../../controller/controller_options.ts";
 import type {
   EventSource,
@@ -117,11 +117,12 @@ export class ClustersController<P extends KubernetesObject>
     return this.#namespaces;
   }
 
-  /** Caches of the clusters. */
-  override get remoteInformers(): readonly InformerPool[] {
-    return [...this.#members.values()].flatMap(({ informers }) =>
-      informers ?? []
-    );
+  override get remoteInformers(): ReadonlyMap<string, InformerPool> {
+    const pools = new Map<string, InformerPool>();
+    for (const [name, { informers }] of this.#members) {
+      if (informers !== undefined) pools.set(name, informers);
+    }
+    return pools;
   }
 
   override get primaries(): PrimaryCache<P> {

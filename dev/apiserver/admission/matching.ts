@@ -6,7 +6,7 @@ import type { Rule } from "./hooks.ts";
 import type { Attributes } from "./admission.ts";
 import { type Match, namespaceObject } from "./review_request.ts";
 
-/** Criteria by which webhooks, policies and bindings select requests. */
+/** Criteria of webhooks, policies and bindings that select requests. */
 export interface Criteria {
   readonly rules?: readonly Rule[] | undefined;
   readonly excluded?: readonly Rule[] | undefined;

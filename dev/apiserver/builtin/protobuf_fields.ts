@@ -19,7 +19,7 @@ export interface MessageField {
   readonly field: GoField | MessageFields;
 }
 
-/** Fields of a message by number, in descending order, in which they are written. */
+/** Fields of a message by number, in descending order: that of the encoded message. */
 export type MessageFields = ReadonlyMap<number, MessageField>;
 
 /** First bytes of every protobuf body of Kubernetes (`k8s\0`). */

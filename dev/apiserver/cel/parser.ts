@@ -254,7 +254,7 @@ class Parser {
     );
   }
 
-  /** Operands of a logical operator, of which a call takes any number. */
+  /** Parses the operands of a logical operator into one call with all of them. */
   #logical(operator: "||" | "&&"): ExpressionNode {
     const operand = () =>
       operator === "||" ? this.#logical("&&") : this.#binary(0);

@@ -17,7 +17,7 @@ export { customResourceDefinition } from "./custom_definition.ts";
 
 /** Names in the bodies of CRDs with rules or patterns. */
 const NAMES = ["x-kubernetes-validations", "pattern"];
-/** Start of a body in protobuf, in which names do not show. */
+/** Start of a body in protobuf. */
 const PROTOBUF = Buffer.from("k8s\0");
 const CRD_PATH = "/apis/apiextensions.k8s.io/";
 

@@ -22,7 +22,7 @@ export type MapType = "granular" | "atomic";
  */
 export type ResolveReference = (reference: string) => Schema;
 
-/** Format by which core types declare integers or strings. */
+/** Format of the core types' fields that take integers or strings. */
 const INT_OR_STRING_FORMAT = "int-or-string";
 
 const NO_PROPERTIES: ReadonlyMap<string, Schema> = new Map();

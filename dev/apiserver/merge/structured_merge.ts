@@ -81,7 +81,7 @@ function convertTo(
   return { schema, object: { apiVersion, value } };
 }
 
-/** Checks an object that is stored or updated, in which items may repeat. */
+/** Checks an object that is stored or updated; its items may repeat. */
 function checkMatches(kind: VersionedKind, { apiVersion, value }: TypedObject) {
   const schema = kind.schema(apiVersion);
   if (schema === undefined) return;

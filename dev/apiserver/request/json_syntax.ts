@@ -20,7 +20,7 @@ export function jsonSyntaxProblem(bytes: Uint8Array): string | undefined {
   return new SyntaxScan(Buffer.from(bytes).toString("latin1")).problem();
 }
 
-/** A walk over a text, of which a character is a byte. */
+/** A walk over a text that has one character per byte. */
 class SyntaxScan {
   readonly #text: string;
   #at = 0;

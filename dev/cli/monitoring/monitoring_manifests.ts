@@ -9,7 +9,7 @@ interface Place {
   /** Name and namespace within other texts; by default those above. */
   readonly nameText?: string;
   readonly namespaceText?: string;
-  /** Further labels, by which Prometheus or Grafana find the object. */
+  /** Further labels, such as those that Prometheus or Grafana select by. */
   readonly moreLabels?: object;
 }
 
@@ -31,7 +31,7 @@ export function prometheusRule(
   };
 }
 
-/** Label by which the sidecar of Grafana's chart finds dashboards. */
+/** Label of the dashboards that the sidecar of Grafana's chart loads. */
 export const DASHBOARD_LABELS = { grafana_dashboard: "1" };
 
 /** ConfigMap with the dashboard of one operator. */

@@ -159,7 +159,7 @@ function code(value: unknown): string {
   return text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``;
 }
 
-/** A text on one line, in which nothing is HTML. */
+/** A text on one line, escaped for HTML. */
 function plain(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim().replaceAll("<", "&lt;");
 }

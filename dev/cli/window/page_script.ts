@@ -147,7 +147,8 @@ function controllerCard(controller) {
 
 function drawMemory(operators) {
   const [first] = operators;
-  if (first === undefined) return fill("memory");
+  // Recorded runs have none.
+  if (first?.memory === undefined) return fill("memory");
   lags.push(Math.max(...operators.map(({ lag }) => lag ?? 0)));
   if (lags.length > 120) lags.shift();
   const most = Math.max(20, ...lags);

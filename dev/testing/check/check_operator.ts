@@ -36,7 +36,8 @@ import {
 } from "./operator_source.ts";
 import { type Plan, planText, readPlan } from "./plan.ts";
 import { inTurns, kindOf, newestFirst } from "./plan_order.ts";
-import { isAtRest, type RunRecord, writesOf } from "./run_record.ts";
+import { isAtRest, isRefused, type RunRecord, writesOf } from "./run_record.ts";
+import { isUnusable, usableObjects } from "./unusable_values.ts";
 import type { Violation } from "./violation.ts";
 import {
   appliedKeys,
@@ -262,7 +263,7 @@ class Check {
       );
     }
     const all = await this.#scenarios(
-      first.source,
+      first,
       objects?.filter((one) =>
         !first.source.kinds.some((kind) => isDefinitionOf(one, kind))
       ),
@@ -296,18 +297,28 @@ class Check {
   }
 
   async #scenarios(
-    source: OperatorSource,
+    session: CheckSession,
     given: readonly JsonObject[] | undefined,
   ): Promise<readonly Scenario[]> {
     const { workload } = this.#options;
+    const { source } = session;
     if (workload !== undefined) {
       const steps = workload as readonly CheckStep[];
       return [{ name: "workload", steps, known: 0 }];
     }
     const definitions = source.kinds.map((kind) => crdManifest(kind));
+    const isGenerated = given === undefined || given.length === 0;
     const server = await scratchServer(source.kinds);
     try {
-      const found = await exampleObjects({ given, source, server });
+      const made = await exampleObjects({ given, source, server });
+      const { accepts } = server;
+      const found = isGenerated
+        ? await usableObjects(made, {
+          accepts,
+          run: (steps) =>
+            session.reference({ name: "examples", steps, known: 0 }),
+        })
+        : made;
       if (given !== undefined) await requireAccepted(found, source.kinds);
       if (found.length === 0) {
         throw new Error(
@@ -321,7 +332,7 @@ class Check {
       );
       return await scenarios(found, {
         definitions: primaries,
-        accepts: server.accepts,
+        accepts,
       });
     } finally {
       await server.close();
@@ -351,6 +362,13 @@ class Check {
     const { replay, only, from } = this.#options;
     if (replay !== undefined) return await this.#replay(readPlan(replay), all);
     const references = await this.#references(all);
+    const usual = references.get(all[0]!);
+    const unusable = new Set(
+      [...references].filter(([one, run]) => isUnusable(one, run, usual))
+        .map(([{ name }]) => name),
+    );
+    const isUsable = ({ name, sameAs }: Scenario) =>
+      !unusable.has(sameAs?.scenario ?? name);
     if (this.#options.exhaustive) return await this.#exhaust(references);
     let pruned = 0;
     const seen = new Set<string>();
@@ -359,6 +377,7 @@ class Check {
     for (const [scenario, run] of references) {
       // There is nothing to compare with where the reference never rests.
       if (scenario.sameAs !== undefined || !isAtRest(run)) continue;
+      if (!isUsable(scenario)) continue;
       const derived = derivePlans(scenario, run, {
         seen,
         upgrades: from !== undefined,
@@ -376,7 +395,7 @@ class Check {
     );
     const chosen = inTurns(newestFirst(wanted, abouts))
       .slice(0, this.#options.plans);
-    await this.#judgeClean([...references.keys()], all);
+    await this.#judgeClean([...references.keys()].filter(isUsable), all);
     const names = new Map(all.map((one) => [one.name, one]));
     await this.#inParallel(chosen, async (plan) => {
       if (!this.#fits(plan.scenario) || this.#uncompared.has(plan.scenario)) {
@@ -394,6 +413,9 @@ class Check {
       unsettled: [...references.values()].filter((run) => !isAtRest(run))
         .length,
       uncompared: this.#uncompared.size,
+      refused: [...references].filter(([one, { steps }]) =>
+        isRefused(steps) || !isUsable(one)
+      ).length,
       planned: wanted.length,
       pruned,
     });

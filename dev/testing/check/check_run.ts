@@ -29,6 +29,7 @@ import {
 import {
   isAtRest,
   MAX_WRITES,
+  type Refusal,
   type Restart,
   type RunRecord,
   type TraceEntry,
@@ -89,6 +90,10 @@ const STILL_MS = 5 * 60_000;
 
 /** Time of a step in which the operator is killed and stays down, in milliseconds. */
 const AWAY_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** How often, and after what time, a user tries what the server cannot do. */
+const ATTEMPTS = { most: 30, pauseMs: 60_000 };
 
 /** Maximum number of requests, deliveries and timers in a run. */
 const MAX_ACTIONS = 20_000;
@@ -183,6 +188,7 @@ async function playScenario(
     for (const [at, step] of scenario.steps.entries()) {
       if (at < first) continue;
       violations.step = at;
+      let refused = from?.run.steps[at]?.refused;
       if (at >= begun) {
         bounds.push(world.trace.length);
         begins.push(world.now);
@@ -191,7 +197,7 @@ async function playScenario(
           if (jump.step === at) world.jump(jump.ms);
         }
         const policy = plan.cascades.has(at) ? "Foreground" : undefined;
-        await play(world, step, policy);
+        refused = await play(world, step, policy);
       }
       const waited = () => world.now - (begins[at] ?? 0);
       const isAway = plan.away.has(at);
@@ -223,6 +229,7 @@ async function playScenario(
       const objects = objectsOf(world);
       steps.push({
         text: stepText(step),
+        ...refused && { refused },
         quiet,
         objects,
         revision: world.revision,
@@ -245,6 +252,7 @@ async function playScenario(
     bounds.push(world.trace.length);
     // An operator that is never at rest writes while it is idle, too.
     const idle = isAtRest({ steps }) ? setup.idle ?? 0 : 0;
+    const rested = world.now;
     if (idle > 0) await world.advance(idle);
     const traced = () =>
       tracedEntries(world.trace, bounds, {
@@ -268,6 +276,11 @@ async function playScenario(
         duration: idle,
         writes: writesOf({ trace })
           .filter(({ step }) => step >= scenario.steps.length).length,
+        reads: readsOf(world.trace, {
+          from: rested,
+          to: rested + Math.min(idle, HOUR_MS),
+          kindOf: (group, resource) => source.kindOf(group, resource),
+        }),
       },
       restart,
       violations: violations.found,
@@ -302,6 +315,26 @@ function isOver(
   const steps = [...waits, ...cascades, ...foreign.map(({ step }) => step)];
   return jumps.length === 0 && upgradeAfter <= at &&
     steps.every((step) => step <= at);
+}
+
+/** Numbers of the reads of an operator in a time, without watches. */
+function readsOf(
+  trace: readonly WorldEntry[],
+  { from, to, kindOf }: {
+    readonly from: number;
+    readonly to: number;
+    readonly kindOf: KindOf;
+  },
+): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const entry of trace) {
+    if (entry.type !== "request" || !/^(get|list)$/.test(entry.verb)) continue;
+    const isLease = entry.resource === "leases";
+    if (entry.at < from || entry.at >= to || isLease) continue;
+    const text = `${entry.verb} ${kindOf(entry.group, entry.resource)}`;
+    counts[text] = (counts[text] ?? 0) + 1;
+  }
+  return counts;
 }
 
 /** Waits until the operator is at rest, and then checks the invariants. */
@@ -345,24 +378,38 @@ function hitsOf({ hits }: World): number {
   return hits.reduce((sum, one) => sum + one, 0);
 }
 
-/** Performs a step of the workload, and ignores a refusal by the server. */
+/**
+ * Performs a step of the workload: again after a while where the server fails, as
+ * it does while it cannot reach a webhook of the operator.
+ *
+ * @returns How the server has refused it; undefined if it did not.
+ */
 async function play(
   world: World,
   step: CheckStep,
   policy: "Foreground" | undefined,
-): Promise<void> {
+): Promise<Refusal | undefined> {
   if ("wait" in step) {
     await world.advance(milliseconds(step.wait, "wait"));
-    return;
+    return undefined;
   }
-  const work = "apply" in step
-    ? world.apply(step.apply as unknown as UntypedObject)
-    : "patch" in step
-    ? world.patch(step.patch as unknown as UntypedObject)
-    : world.delete(referenceOf(step.delete), policy);
-  await work.catch((error: unknown) => {
-    if (!ApiError.is(error)) throw error;
-  });
+  for (let attempt = 1;; attempt++) {
+    try {
+      if ("apply" in step) {
+        await world.apply(step.apply as unknown as UntypedObject);
+      } else if ("patch" in step) {
+        await world.patch(step.patch as unknown as UntypedObject);
+      } else await world.delete(referenceOf(step.delete), policy);
+      return undefined;
+    } catch (error) {
+      if (!ApiError.is(error)) throw error;
+      const { status: code, details, isNotFound } = error;
+      if (isNotFound && "delete" in step) return undefined;
+      const isOver = code < 500 || attempt === ATTEMPTS.most;
+      if (isOver) return { code, causes: details.causes ?? [] };
+      await world.advance(ATTEMPTS.pauseMs);
+    }
+  }
 }
 
 /** Deletes an owned object, or changes its metadata or a field of it. */
@@ -610,6 +657,7 @@ function tracedRequest(
     uid,
     code,
     reason,
+    ...entry.causes && !disturbed && { causes: entry.causes },
     effect: effectOf(verb, entry.code, changed),
     ...(body !== undefined && { body }),
     disturbed,

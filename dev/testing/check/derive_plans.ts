@@ -8,6 +8,7 @@ import {
   isJsonObject,
   type JsonObject,
   jsonPointer,
+  stateAnnotation,
 } from "@coracle/operator/internal";
 import { CALL_FAULTS, WEBHOOK_FAULTS } from "./perturbations.ts";
 import type { Perturbation, Plan } from "./plan.ts";
@@ -65,7 +66,7 @@ export interface DerivedPlans {
   readonly pruned: number;
 }
 
-/** Maximum number of deliveries by which an event is delayed. */
+/** An event is delayed by at most this many deliveries. */
 const ORDER_WINDOW = 3;
 /** Maximum number of fields of an object that another writer changes. */
 const MAX_FIELDS = 8;
@@ -438,7 +439,10 @@ function* foreignPlans(
       const isChanged = objects.some((one) =>
         byUser.has(stateKey(one)) && Number(metadataOf(one)["generation"]) > 1
       );
-      yield [{ do: "delete", ...address }, `${key} ${content} ${isChanged}`];
+      // A job writes the state of its schedule anew with its next run only.
+      if (!keepsSchedule(object)) {
+        yield [{ do: "delete", ...address }, `${key} ${content} ${isChanged}`];
+      }
       // What others add goes when the operator sees it, or with its next change.
       const next = writes.find((write) =>
         write.uid === uid && write.subresource === "" && write.step > step &&
@@ -460,6 +464,13 @@ function* foreignPlans(
       }
     }
   }
+}
+
+/** Whether a job keeps the time of its last run in an object. */
+function keepsSchedule(object: JsonObject): boolean {
+  const { annotations } = metadataOf(object);
+  const prefix = stateAnnotation("");
+  return Object.keys(annotations ?? {}).some((name) => name.startsWith(prefix));
 }
 
 /** Deletions of objects that have parts, after which the parts go first. */

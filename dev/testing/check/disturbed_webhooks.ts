@@ -6,25 +6,29 @@ import type { WorldClock } from "./world_clock.ts";
 const LATE_MS = 40_000;
 
 /**
- * Host of webhooks whose routes are away, late or not trusted while a plan says so.
+ * Host of webhooks whose routes are away, late or not trusted while a plan says so,
+ * and away for good when the process that serves them has ended.
  */
 export function disturbedHost(
   host: NamedWebhookHost,
-  { perturbations, clock }: {
+  { perturbations, clock, current }: {
     readonly perturbations: Perturbations;
     readonly clock: WorldClock;
+    /** Returns the process that runs now. */
+    readonly current: () => { readonly alive: boolean } | undefined;
   },
 ): NamedWebhookHost {
   return {
     ...host,
     serve(routes) {
+      const server = current();
       const outside = clock.view();
       let isTrusted = true;
       type Routes = typeof routes;
       type Route = NonNullable<ReturnType<Routes["get"]>>;
       const disturbed = (route: Route): Route => async (body, call) => {
         const fault = perturbations.webhookFault;
-        if (fault === "down") {
+        if (fault === "down" || !server?.alive) {
           throw new Error("Cannot answer the webhook: the operator is away");
         }
         if (fault === "rotated") {

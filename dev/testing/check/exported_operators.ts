@@ -13,8 +13,9 @@ export interface FoundOperators {
 
 /**
  * Operators of a file that has been evaluated: the export with a given name;
- * without one the default export, the only exported Operator, or `operator`;
- * otherwise all that the file has created. A function is called; a class is not.
+ * without one the default export, the only exported Operator, `operator`, or the
+ * only function whose name ends so, such as `createOperator`; otherwise all that the
+ * file has created. A function is called; a class is not.
  *
  * @param exports Exports of the file.
  * @param options.made Operators that the file has created, in order.
@@ -34,11 +35,15 @@ export async function exportedOperators(
   const isOperator = (value: unknown): value is OperatorHandle =>
     made.includes(value as OperatorHandle);
   const returned: string[] = [];
+  const isCallable = (
+    value: unknown,
+  ): value is (argument: unknown) => unknown =>
+    typeof value === "function" &&
+    !/^class\b/.test(Function.prototype.toString.call(value));
   const of = async (name: string) => {
     const value = exports[name];
-    const isCalled = calls && typeof value === "function" &&
-      !/^class\b/.test(Function.prototype.toString.call(value));
-    const result: unknown = isCalled ? await value(argument) : value;
+    const isCalled = calls && isCallable(value);
+    const result = isCalled ? await value(argument) : value;
     if (isOperator(result)) return [result];
     if (isCalled) returned.push(`${typeText(result)} from ${name}()`);
     return undefined;
@@ -49,9 +54,17 @@ export async function exportedOperators(
     return { operators, received };
   }
   const exported = [...new Set(Object.values(exports))].filter(isOperator);
+  const [maker, other] = Object.keys(exports).filter((name) =>
+    name.endsWith("Operator") && isCallable(exports[name])
+  );
   const operators = await of("default") ??
     (exported.length === 1 ? exported : undefined) ??
-    await of("operator") ?? made;
+    await of("operator") ??
+    // What the file has created by itself is not created again.
+    (maker !== undefined && other === undefined && made.length === 0
+      ? await of(maker)
+      : undefined) ??
+    made;
   const received = [exportsText(exports), ...returned].join(", and ");
   return { operators, received };
 }

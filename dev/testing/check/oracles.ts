@@ -19,6 +19,7 @@ import { extraCalls } from "./call_oracles.ts";
 import { drawnAgain, removedMarks, writtenAgain } from "./kept_oracles.ts";
 import { withoutMark } from "./mark.ts";
 import {
+  isRefused,
   MAX_WRITES,
   notesOf,
   type RunRecord,
@@ -31,6 +32,8 @@ import { appliedKeys, type Scenario } from "./workload.ts";
 
 /** Maximum number of writes in the idle time: one per ten minutes of a day. */
 const MAX_IDLE_WRITES = 144;
+/** Maximum number of equal reads in an idle hour: one in two seconds. */
+const MAX_IDLE_READS = 1_800;
 /** Kinds of plans in which the operator sees an outdated state. */
 const MISLEADING = new Set(["stale", "missed", "order", "cut", "expire"]);
 /** Kinds whose objects hold data and may outlive their owner. */
@@ -78,6 +81,7 @@ export function judgeReference(
     ...statusTruth(own),
     ...bounded(own),
     ...idle(own),
+    ...polls(own),
     ...writtenAgain(own),
   ];
 }
@@ -165,6 +169,8 @@ function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
     for (const object of objects) {
       const { deletionTimestamp, finalizers } = metadataOf(object);
       if (deletionTimestamp === undefined) continue;
+      // A Pod has its grace period, which may be days.
+      if (!Array.isArray(finalizers) || finalizers.length === 0) continue;
       const key = stateKey(object);
       if (found.has(key)) continue;
       found.set(
@@ -172,7 +178,7 @@ function stuckFinalizers({ run, scenario }: Case): readonly Violation[] {
         violation(
           "finalizer",
           `${key} is deleted, but its finalizers stay: ${
-            JSON.stringify(finalizers ?? [])
+            JSON.stringify(finalizers)
           }`,
           {
             step,
@@ -280,8 +286,9 @@ function extraWrites(
 
 /** Reports the first step whose state differs from the reference run. */
 function endStates(one: Case): readonly Violation[] {
-  const { reference, run, masked, scenario } = one;
+  const { reference, run, masked, scenario, plan } = one;
   const ignored = new Set(reference.before);
+  const wasDown = plan.perturbations.some((one) => one.do === "down");
   for (const [step, expected] of reference.steps.entries()) {
     const found = run.steps[step];
     if (found === undefined || !found.quiet) return [];
@@ -290,11 +297,24 @@ function endStates(one: Case): readonly Violation[] {
       clusterState(expected.objects, ignored),
       clusterState(found.objects.map(withoutMark), ignored),
       masked,
+    ).filter(({ object, path, found }) =>
+      // Data that nobody has made while the operator was down is not missing.
+      !(wasDown && path === "" && found === undefined &&
+        DATA_KINDS.test(object.split(" ", 1)[0] as string) &&
+        !isMade(run, object))
     );
     if (differences.length === 0) continue;
     return [differing(one, step, differences)];
   }
   return [];
+}
+
+/** Whether an object was there after a step of a run, or written in it. */
+function isMade(run: RunRecord, object: string): boolean {
+  return writesOf(run).some((write) => keyOf(write) === object) ||
+    run.steps.some(({ objects }) =>
+      objects.some((one) => stateKey(one) === object)
+    );
 }
 
 function differing(
@@ -370,6 +390,7 @@ function wayBack({ reference, scenario, masked }: Case): readonly Violation[] {
   if (backTo === undefined || steps.length < scenario.steps.length) return [];
   const [expected, found] = [steps[backTo], steps.at(-1)];
   if (expected === undefined || !found?.quiet) return [];
+  if (isRefused(steps.slice(backTo))) return [];
   const ignored = new Set(reference.before);
   const differences = stateDifferences(
     clusterState(expected.objects, ignored),
@@ -606,7 +627,28 @@ function idle({ run, reference, scenario }: Case): readonly Violation[] {
   return [repeating("stays", text, { step: length - 1, writes: late })];
 }
 
-/** Compares the states that two runs have reached by different paths. */
+/** Reports that the server is asked again and again while nothing changes. */
+function polls({ run, scenario }: Case): readonly Violation[] {
+  const [[read, count] = ["", 0]] = Object.entries(run.idle.reads ?? {})
+    .toSorted(([, a], [, b]) => b - a);
+  if (count <= MAX_IDLE_READS) return [];
+  return [
+    violation(
+      "stays",
+      `the operator asks the server ${count} times in an hour in which nothing changes: "${read}"`,
+      {
+        step: scenario.steps.length - 1,
+        writes: [read],
+        signature: `polls ${read}`,
+      },
+    ),
+  ];
+}
+
+/**
+ * Compares the states that two runs have reached by different paths. A path on
+ * which the server has refused something leads to another state.
+ */
 export function judgePaths(
   direct: RunRecord,
   other: RunRecord,
@@ -619,6 +661,8 @@ export function judgePaths(
   const found = other.steps[sameAs?.step ?? -1];
   const expected = direct.steps.at(-1);
   if (found === undefined || expected === undefined) return [];
+  const taken = other.steps.slice(0, (sameAs?.step ?? 0) + 1);
+  if (isRefused(direct.steps) || isRefused(taken)) return [];
   const differences = stateDifferences(
     clusterState(expected.objects, new Set(direct.before)),
     clusterState(found.objects, new Set(other.before)),

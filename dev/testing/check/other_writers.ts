@@ -1,6 +1,11 @@
 import type { Client, UntypedObject } from "@coracle/operator/client";
 import type { CrdManifest } from "@coracle/operator/crd";
-import { applyCrd, CRD_KIND, sameKind } from "@coracle/operator/internal";
+import {
+  applyCrd,
+  CRD_KIND,
+  type JsonObject,
+  sameKind,
+} from "@coracle/operator/internal";
 import {
   kindOf,
   type ObjectReference,
@@ -49,7 +54,10 @@ export class OtherWriters {
     );
   }
 
-  /** Changes an object by a JSON merge patch, or deletes it. */
+  /**
+   * Changes an object by a JSON merge patch, or deletes it. The status of a patch of
+   * the user is written as another controller writes it.
+   */
   async change(
     who: "user" | "check",
     target: ObjectReference,
@@ -60,14 +68,20 @@ export class OtherWriters {
     await this.#act(
       who,
       target,
-      (namespace) => {
+      async (namespace) => {
         const key = { name: target.name, namespace };
-        return deletes
-          ? client.delete(kind, key, {
+        if (deletes) {
+          await client.delete(kind, key, {
             // As kubectl does; the server's default leaves the pods of a Job.
             propagationPolicy: deletes === true ? "Background" : deletes,
-          })
-          : client.patch(kind, key, patch, { fieldManager: who });
+          });
+          return;
+        }
+        const options = { fieldManager: who };
+        const { status, ...fields } = patch as JsonObject;
+        await client.patch(kind, key, fields, options);
+        if (status === undefined || who === "check") return;
+        await client.status.patch(kind, key, { status }, options);
       },
     );
   }

@@ -1,3 +1,4 @@
+import type { StatusCause } from "@coracle/operator/core";
 import type { JsonObject } from "@coracle/operator/internal";
 
 export interface TracedObject {
@@ -14,7 +15,7 @@ export interface TracedObject {
 /** Write of the operator, or an attempt that did not reach the server. */
 export interface TracedWrite extends TracedObject {
   readonly type: "write";
-  /** Number of the write, from 1, by which perturbations refer to it. */
+  /** Number of the write, from 1; perturbations refer to it. */
   readonly number: number;
   /** Verb: `create`, `update`, `patch`, `apply`, `delete`. */
   readonly verb: string;
@@ -22,6 +23,8 @@ export interface TracedWrite extends TracedObject {
   /** HTTP status of the answer; 0 without an answer. */
   readonly code: number;
   readonly reason: string;
+  /** Fields that are wrong if the answer is that the object is invalid. */
+  readonly causes?: readonly StatusCause[] | undefined;
   /** Effect on the object; `nothing` if it was not changed. */
   readonly effect: "created" | "changed" | "deleted" | "nothing";
   /** Body of the request. */
@@ -61,9 +64,19 @@ export interface TracedNote {
 
 export type TraceEntry = TracedWrite | TracedEvent | TracedNote;
 
+/** Refusal of a write by the server. */
+export interface Refusal {
+  /** HTTP status of the answer. */
+  readonly code: number;
+  /** Fields that are wrong, and why; empty if the answer does not say. */
+  readonly causes: readonly StatusCause[];
+}
+
 /** State of the cluster after a step of the workload. */
 export interface SettledStep {
   readonly text: string;
+  /** Answer of the server if it has refused what the user did. */
+  readonly refused?: Refusal | undefined;
   /** Whether the cluster became quiet within the limit. */
   readonly quiet: boolean;
   readonly objects: readonly JsonObject[];
@@ -97,6 +110,8 @@ export interface RunRecord {
     /** Duration of the idle time in milliseconds. */
     readonly duration: number;
     readonly writes: number;
+    /** Reads of the first hour, such as `get Secret`, each with its number. */
+    readonly reads?: Readonly<Record<string, number>> | undefined;
   };
   /** What a new process of the operator does after the idle time, if one starts. */
   readonly restart?: Restart | undefined;
@@ -122,6 +137,11 @@ export const MAX_WRITES = 300;
 /** Whether the operator has come to rest after each step. */
 export function isAtRest({ steps }: Pick<RunRecord, "steps">): boolean {
   return steps.every(({ quiet }) => quiet);
+}
+
+/** Whether the server has refused something that the user did in a step. */
+export function isRefused(steps: readonly SettledStep[]): boolean {
+  return steps.some(({ refused }) => refused !== undefined);
 }
 
 /** Writes of a run, in order. */

@@ -94,16 +94,22 @@ function fittingObject(schema: OpenApiSchema, optional: boolean): JsonObject {
   const missing = least - Object.keys(value).length;
   if (!isSchema(additionalProperties)) return value;
   const wanted = Math.min(Math.max(missing, optional ? 1 : 0), MAX_SIZE);
-  const keys = keysOf(value, wanted);
-  for (const key of keys) {
+  for (const key of keysOf(additionalProperties, wanted)) {
+    if (key in value) continue;
     value[key] = fittingValue(additionalProperties, { optional });
   }
   return value;
 }
 
-function keysOf(value: JsonObject, count: number): readonly string[] {
-  const keys = Array.from({ length: count }, (_, at) => `key-${at + 1}`);
-  return keys.filter((key) => !(key in value));
+/** Keys of a map: those of a quantity are names of resources. */
+function keysOf(schema: OpenApiSchema, count: number): readonly string[] {
+  const known = schema["x-kubernetes-int-or-string"] === true
+    ? ["cpu", "memory"]
+    : [];
+  return Array.from(
+    { length: count },
+    (_, at) => known[at] ?? `key-${at + 1}`,
+  );
 }
 
 /** Generates items that differ if possible, for sets and maps. */
@@ -211,9 +217,10 @@ function objectChanges(
     changes.push(...leafChanges(additionalProperties, value[first], at));
     changes.push({ path: at, value: undefined });
   }
-  const free = `key-${keys.length + 2}`;
+  const free = keysOf(additionalProperties, keys.length + 1)
+    .find((key) => !(key in value));
   const added = fittingValue(additionalProperties, { optional: true });
-  if (added !== undefined) {
+  if (added !== undefined && free !== undefined) {
     changes.push({ path: [...path, free], value: added });
   }
   return changes;

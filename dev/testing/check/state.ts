@@ -190,6 +190,8 @@ function comparable(
     }
     if (name === "generation" && value === generation) return "<generation>";
     if (Array.isArray(value)) {
+      // None is as good as an empty one, which is left where an apply had items.
+      if (value.length === 0) return undefined;
       if (name !== "conditions") {
         return value.map((item) => walk(item, "", false));
       }

@@ -1,3 +1,5 @@
+import type { StatusCause } from "@coracle/operator/core";
+
 /** Request of an operator, in the order of handling by the server. */
 export interface RequestEntry {
   readonly type: "request";
@@ -24,6 +26,8 @@ export interface RequestEntry {
   /** HTTP status; 0 if the server did not handle the request. */
   code: number;
   reason?: string | undefined;
+  /** Fields that are wrong, with status 422. */
+  causes?: readonly StatusCause[] | undefined;
   /** Whether the request changed an object. */
   changed: boolean;
   /** resourceVersion, generation and uid of the object in the answer. */

@@ -51,6 +51,8 @@ const NAME = "sample";
 const MAX_CHANGES = 24;
 /** Namespace of objects without one. */
 const NAMESPACE = "default";
+/** Namespace of a second object of the same name. */
+const ELSEWHERE = "elsewhere";
 
 /**
  * Generates example objects of a kind from its structural schema: with all
@@ -221,6 +223,40 @@ export async function scenarios(
       ],
     });
     break;
+  }
+  const placed = own.find((one) => metadataOf(one)["namespace"] !== undefined);
+  if (placed !== undefined) {
+    const namespace = {
+      apply: {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: ELSEWHERE },
+      },
+      settle: false,
+    };
+    const metadata = { ...metadataOf(placed), namespace: ELSEWHERE };
+    const other: CheckStep = { apply: { ...placed, metadata } };
+    const steps = [
+      ...before,
+      namespace,
+      ...create,
+      other,
+      { delete: nameOf(placed) },
+    ];
+    const alone = subjects.flatMap((one): CheckStep[] =>
+      one === placed ? [] : [{ apply: one }]
+    );
+    // They are compared, but not disturbed.
+    found.push({ name: "elsewhere", known: Infinity, steps }, {
+      name: "direct-elsewhere",
+      known: Infinity,
+      steps: [...before, namespace, ...alone, other],
+      sameAs: {
+        scenario: "elsewhere",
+        step: steps.length - 1,
+        isShared: true,
+      },
+    });
   }
   for (const subject of subjects) {
     const definition = definitions.find((one) => isOf(subject, one));

@@ -208,11 +208,15 @@ export class World {
       pods: podHooks(perturbations, clock),
       controllers: worldControllers({ simulate, endpoints }),
     });
-    const world = new World(options, {
+    const world: World = new World(options, {
       clock,
       server,
       perturbations,
-      webhooks: disturbedHost(webhooks.host, { perturbations, clock }),
+      webhooks: disturbedHost(webhooks.host, {
+        perturbations,
+        clock,
+        current: () => world.#current,
+      }),
     });
     active = world;
     try {
@@ -461,7 +465,7 @@ export class World {
       this.#activity++;
       this.#failedStarts = 0;
     }, (error) => this.#exited(incarnation, messageOf(error)));
-    // Loading modules takes real time, in which virtual time stands still.
+    // While modules load in real time, virtual time stands still.
     const end = realNow() + MAX_REAL_MS;
     const isRunning = () => loaded || transport.isUsed || !incarnation.alive;
     while (!isRunning()) {
@@ -606,7 +610,7 @@ export class World {
       const next = this.#schedule.next();
       if (next !== undefined) {
         this.#actions++;
-        // A loop of requests takes time, in which the timers of others end it.
+        // A loop of requests takes time, so that the timers of others can end it.
         if (this.now - instant > 1_000) [instant, crowd] = [this.now, 0];
         if (++crowd > MAX_CROWD) {
           const later = this.now + CROWDED_MS;

@@ -81,7 +81,7 @@ export interface WorldOptions {
   readonly onChange?: ((change: Change) => void) | undefined;
   /** Answers the `fetch` requests of the operator. By default they fail. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
-  /** Whether `fetch` takes real time, in which the virtual time stands still. */
+  /** Whether `fetch` takes real time while the virtual time stands still. */
   readonly fetchesReally?: boolean | undefined;
   /** Webhooks of the operator, and what answers all others; by default its own. */
   readonly webhooks?: {

@@ -296,6 +296,7 @@ export class WorldTransport implements Transport {
     try {
       const { metadata, reason, details } = JSON.parse(decoder.decode(bytes));
       if (entry.code >= 300) entry.reason = causeOf(details) ?? reason;
+      if (entry.code === 422) entry.causes = details?.causes;
       entry.uid = metadata?.uid ?? details?.uid;
       entry.generation = metadata?.generation;
       if (metadata?.resourceVersion) {

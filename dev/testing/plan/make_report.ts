@@ -234,7 +234,7 @@ function ownerText({ kind, name }: OwnerReference, namespace: string): string {
   return `${kind} ${namespace === "" ? name : `${namespace}/${name}`}`;
 }
 
-/** Whether an object has owners, none of which stays. */
+/** Whether an object has owners and all of them are gone. */
 function haveGone(
   owners: readonly OwnerReference[] = [],
   gone: ReadonlySet<string>,

@@ -40,7 +40,7 @@ import type { ReplayReport, RunDifference } from "./replay_report.ts";
 
 /** Real time that work on other threads may take, in milliseconds. */
 const MAX_REAL_MS = 2_000;
-/** Virtual time by which a timer may be late, in milliseconds. */
+/** How late a timer may be in virtual time, in milliseconds. */
 const LATE_MS = 100;
 /** Maximum number of differences that are reported. */
 const MAX_DIFFERENCES = 100;
@@ -165,7 +165,7 @@ type Moment =
 
 type ProcessSettings = ReplaySettings & { readonly onRun: () => void };
 
-/** Executors of the runs of one process, in which it is repeated. */
+/** Executors that repeat the runs of one recorded process. */
 class ProcessReplay {
   readonly runs: ReplayedRun[] = [];
   readonly #process: RecordedProcess;

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import type { ApiServerOptions } from "@coracle/dev/apiserver";
 import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { createAuthority } from "../../../core/admission/certificates.ts";
-import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const IDENTITY = "/apis/authentication.k8s.io/v1";

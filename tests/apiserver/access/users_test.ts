@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ApiServer, type KeyPair } from "@coracle/dev/apiserver";
+import {
+  Client,
+  type ClusterConfig,
+  configFromText,
+  untyped,
+} from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
-  type KeyPair,
 } from "../../../core/admission/certificates.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { Client } from "../../../core/client/client.ts";
-import type { ClusterConfig } from "../../../core/config/cluster_config.ts";
-import { configFromText } from "../../../core/config/load_config.ts";
 
 const AUTHORITY = createAuthority({ commonName: "coracle" });
 const REVIEWS = untyped({

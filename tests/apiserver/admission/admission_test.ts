@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import {
   AdmissionChain,
   type AdmissionPlugin,
@@ -8,7 +9,6 @@ import {
 } from "../../../dev/apiserver/admission/admission.ts";
 import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { answerOf } from "../../../dev/apiserver/settle.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const NAMESPACE = "/api/v1/namespaces/default";

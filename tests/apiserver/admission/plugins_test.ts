@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
 import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { VirtualClock } from "../../../dev/mod.ts";
 import { until } from "../../support/until.ts";
 import { TestServer } from "../support/test_server.ts";
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import type { ApiServerOptions } from "@coracle/dev/apiserver";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
-import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import { convertAutoscaler } from "../../../dev/apiserver/builtin/autoscaler_conversion.ts";
 
 /** HorizontalPodAutoscaler as returned by Kubernetes 1.32 in both versions. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import type { UntypedObject } from "@coracle/operator/client";
 import { apiVersionOf } from "../../../core/api/kind.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
 import {
   rowConditionsOf,
   rowOf,

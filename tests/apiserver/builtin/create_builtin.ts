@@ -1,5 +1,5 @@
+import type { StatusCause, UntypedObject } from "@coracle/operator/core";
 import { parseApiVersion } from "../../../core/api/kind.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
 import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
 import { builtinDefinitions } from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { updateManagedFields } from "../../../dev/apiserver/field_management.ts";
@@ -15,7 +15,6 @@ import type {
   ResourceDefinition,
   ResourceVersion,
 } from "../../../dev/apiserver/registry.ts";
-import type { StatusCause } from "../../../core/api/api_error.ts";
 
 /** Time of all requests of these tests, in milliseconds since the epoch. */
 export const NOW: number = Date.UTC(2026, 0, 1);

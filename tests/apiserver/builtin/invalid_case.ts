@@ -1,4 +1,4 @@
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 
 /** Valid body in which one value is changed or removed. */
 export interface InvalidCase {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { StatusCause } from "@coracle/operator/core";
 import { builtinOpenApiDefinitions } from "../../../dev/apiserver/builtin/go_types.ts";
 import { RuleText } from "../../../dev/apiserver/validation/rules/rule_text.ts";
 import { Scope } from "../../../dev/apiserver/validation/rules/scope.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { until } from "../../support/until.ts";
 import { withSession } from "../support/api_session.ts";
 import { workloadTest } from "../support/workload_case.ts";

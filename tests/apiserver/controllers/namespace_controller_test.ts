@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap, Namespace, Pod } from "../../../core/kinds/core_v1.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ConfigMap, Namespace, Pod } from "@coracle/operator/kinds";
 import { workloadTest } from "../support/workload_case.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const N = "/api/v1/namespaces";

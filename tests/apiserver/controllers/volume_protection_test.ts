@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { PersistentVolumeClaim, Pod } from "../../../core/kinds/mod.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { PersistentVolumeClaim, Pod } from "@coracle/operator/kinds";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 
 const namespace = "default";

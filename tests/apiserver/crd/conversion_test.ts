@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer, type ApiServerOptions } from "@coracle/dev/apiserver";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there
 type Any = any;

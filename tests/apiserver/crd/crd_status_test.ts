@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import { nextCrdStatus } from "../../../dev/apiserver/crd/crd_status.ts";
 import type { CrdObject } from "../../../core/crd/crd_object.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { OpenApiSchema, UntypedObject } from "@coracle/operator/core";
 import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
 import { openApiV3 } from "../../../dev/apiserver/discovery/openapi_v3.ts";
 import { customResourceDefinition } from "../../../dev/apiserver/crd/custom_definition.ts";
@@ -10,7 +10,6 @@ import type {
   ResourceDefinition,
 } from "../../../dev/apiserver/registry.ts";
 import { StatusError } from "../../../dev/apiserver/status.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 
 const SPEC: OpenApiSchema = {
   type: "object",

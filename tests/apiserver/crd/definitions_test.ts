@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StatusCause } from "../../../core/api/api_error.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { StatusCause, UntypedObject } from "@coracle/operator/core";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { setCrdDefaults } from "../../../dev/apiserver/crd/crd_lifecycle.ts";
 import {

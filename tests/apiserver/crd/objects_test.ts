@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { OpenApiSchema, StatusCause } from "@coracle/operator/core";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { Correlation } from "../../../dev/apiserver/crd/schema/correlation.ts";
 import { setSchemaDefaults } from "../../../dev/apiserver/crd/schema/defaulting.ts";
@@ -11,7 +11,6 @@ import {
 } from "../../../dev/apiserver/crd/schema/pruning.ts";
 import { findingCauses } from "../../../dev/apiserver/crd/schema/schema_findings.ts";
 import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";
 
 interface RecordedObject {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 
 /** What published definitions do, in schemas and objects of our own. */
 interface Definition {

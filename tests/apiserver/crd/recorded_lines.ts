@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { StatusCause } from "@coracle/operator/core";
 
 /** Lines of a file in `data`, recorded from apiextensions-apiserver 1.36. */
 export function recordedLines<T>(name: string): T[] {

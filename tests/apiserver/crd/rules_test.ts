@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OpenApiSchema, StatusCause } from "@coracle/operator/core";
+import type { ValidationRule } from "@coracle/operator/crd";
 import { INT } from "../../../dev/apiserver/cel/cel_type.ts";
 import { Environment } from "../../../dev/apiserver/cel/environment.ts";
-import type { StatusCause } from "../../../core/api/api_error.ts";
 import { Correlation } from "../../../dev/apiserver/crd/schema/correlation.ts";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import {
   compileRules,
   type RuleValidator,
 } from "../../../dev/apiserver/crd/cel/rule_validator.ts";
-import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "./recorded_lines.ts";
 
 interface RecordedRules {

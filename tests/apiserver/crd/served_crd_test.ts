@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { defineKind, installCrd } from "@coracle/operator/crd";
 import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { installCrd } from "../../../core/crd/install_crd.ts";
 
 const Boat = defineKind({
   group: "sample.coracle.dev",

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { CustomResourceDefinition } from "../../../core/kinds/mod.ts";
-import { installCrd } from "../../../core/crd/install_crd.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { defineKind, installCrd } from "@coracle/operator/crd";
+import { CustomResourceDefinition } from "@coracle/operator/kinds";
 
 /** Kind whose version v1 has neither the fields nor the subresources of v2. */
 const Boat = defineKind({

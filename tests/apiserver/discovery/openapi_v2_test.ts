@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
+import { ApiServer } from "@coracle/dev/apiserver";
 import {
   wireBytes,
   wireFields,
@@ -11,7 +12,6 @@ import {
 } from "../../../dev/apiserver/builtin/wire_reader.ts";
 import { until } from "../../support/until.ts";
 import { namesOf } from "../../../dev/apiserver/discovery/openapi_v2.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

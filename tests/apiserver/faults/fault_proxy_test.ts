@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import type {
   HttpRequest,
   HttpResponse,
   Transport,
-} from "../../../core/client/transport/transport.ts";
+} from "@coracle/operator/client";
 import { FaultProxy } from "../../../dev/apiserver/faults/fault_proxy.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 test("FaultProxy ends a watch whose caller has left before it began", async () => {
   const begun = Promise.withResolvers<HttpResponse>();

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer, type ApiServerOptions } from "@coracle/dev/apiserver";
 
 const C = "/api/v1/namespaces/default/configmaps";
 

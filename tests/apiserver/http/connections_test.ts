@@ -4,8 +4,8 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { inTime } from "../../support/in_time.ts";
 
 /**

@@ -15,15 +15,15 @@ import {
 } from "node:http2";
 import { after, test as nodeTest } from "node:test";
 import { connect as connectTls } from "node:tls";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { textResponse } from "../../../dev/apiserver/http/exchange.ts";
 import { Http2Sessions } from "../../../dev/apiserver/http/http2_sessions.ts";
 import { Listener } from "../../../dev/apiserver/http/listener.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { frame, PREFACE } from "../../support/http2_frames.ts";
 import { inTime } from "../../support/in_time.ts";
 import { until } from "../../support/until.ts";

@@ -4,9 +4,9 @@ import { request as httpsRequest } from "node:https";
 import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { textResponse } from "../../../dev/apiserver/http/exchange.ts";
 import { Listener } from "../../../dev/apiserver/http/listener.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
 

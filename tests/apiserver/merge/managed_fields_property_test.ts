@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { UntypedObject } from "@coracle/operator/client";
 import { fc } from "../../support/property.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
 import { apply, owned, type Spec } from "../../support/managed_widget.ts";
 
 /** Plain objects whose fields may be absent. */

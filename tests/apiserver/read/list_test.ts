@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { fc } from "../../support/property.ts";
 import { TestServer } from "../support/test_server.ts";
 

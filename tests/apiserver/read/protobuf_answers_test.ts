@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
+import { ApiServer } from "@coracle/dev/apiserver";
+import type { HttpRequest } from "@coracle/operator/client";
 import { until } from "../../support/until.ts";
 import { writeProtobuf } from "../../../dev/apiserver/builtin/protobuf_writer.ts";
 import { readProtobuf } from "../../../dev/apiserver/builtin/protobuf.ts";
@@ -11,8 +13,6 @@ import {
   wireFields,
   wireText,
 } from "../../../dev/apiserver/builtin/wire_reader.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { HttpRequest } from "../../../core/client/transport/transport.ts";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const PARTIAL = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";

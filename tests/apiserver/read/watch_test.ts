@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
 import { TestServer } from "../support/test_server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { type Random, seededRandom } from "../../../dev/apiserver/random.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { partOfRounds } from "../../support/part_of_rounds.ts";
 
 interface Sample {

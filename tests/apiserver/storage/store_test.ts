@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
+import type { UntypedObject } from "@coracle/operator/client";
 import { fc } from "../../support/property.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
 import { Store } from "../../../dev/apiserver/storage/store.ts";
 import { plainDefinition } from "../support/plain_kinds.ts";
 

@@ -1,6 +1,5 @@
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
-import type { HttpRequest } from "../../../core/client/transport/transport.ts";
+import { ApiServer, type ApiServerOptions } from "@coracle/dev/apiserver";
+import type { HttpRequest } from "@coracle/operator/client";
 
 /** Answer of a request, with its body parsed. */
 export interface SessionAnswer {

@@ -1,4 +1,4 @@
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import type {
   BuiltinResources,
   CustomResources,

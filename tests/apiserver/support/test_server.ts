@@ -1,4 +1,9 @@
-import { systemClock } from "../../../core/clock.ts";
+import {
+  type Clock,
+  type HttpRequest,
+  jsonLogger,
+  systemClock,
+} from "@coracle/operator/client";
 import { InProcessTransport } from "../../../dev/apiserver/http/in_process_transport.ts";
 import { createAuthority } from "../../../core/admission/certificates.ts";
 import {
@@ -8,9 +13,6 @@ import {
 import { seededRandom } from "../../../dev/apiserver/random.ts";
 import type { BuiltinResources } from "../../../dev/apiserver/registry.ts";
 import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
-import type { Clock } from "../../../core/clock.ts";
-import type { HttpRequest } from "../../../core/client/transport/transport.ts";
-import { jsonLogger } from "../../../core/logger.ts";
 import { noCustomKinds, plainKinds } from "./plain_kinds.ts";
 
 /** What a request of a test answers. */

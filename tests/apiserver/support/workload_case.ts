@@ -1,6 +1,6 @@
-import type { Client } from "../../../core/client/client.ts";
+import type { ApiServerOptions } from "@coracle/dev/apiserver";
+import type { Client } from "@coracle/operator/client";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { ApiServerOptions } from "../../../dev/apiserver/server_options.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Fixture of a test of the server's controllers. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ObjectMeta } from "../../../core/api/object.ts";
+import type { ObjectMeta } from "@coracle/operator/kinds";
 import {
   finalizerWarnings,
   metadataProblems,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ManagedFieldsEntry } from "../../../core/api/object.ts";
+import type { ManagedFieldsEntry } from "@coracle/operator/client";
 import * as builtin from "../../../dev/apiserver/builtin/builtin_definitions.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";
 import { type Answer, TestServer } from "../support/test_server.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { installCrd } from "../../../core/crd/install_crd.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { defineKind, installCrd } from "@coracle/operator/crd";
 import { TestServer } from "../support/test_server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";

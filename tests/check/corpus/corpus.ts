@@ -4,8 +4,8 @@
  * @module
  */
 import { readdir } from "node:fs/promises";
+import { silentLogger } from "@coracle/operator/client";
 import { replaceHost } from "../../../core/client/host.ts";
-import { silentLogger } from "../../../core/logger.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import type { CorpusEntry } from "./entry.ts";
 

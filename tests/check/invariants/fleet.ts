@@ -1,32 +1,33 @@
 import { z } from "zod";
-import { type Kind, untyped } from "../../../core/api/kind.ts";
-import { Client } from "../../../core/client/client.ts";
-import { host } from "../../../core/client/host.ts";
 import type {
+  Clock,
+  Context,
+  ControllerHandle,
   HttpRequest,
   HttpResponse,
+  Kind,
+  LogFields,
+  Logger,
+  RunCause,
+  Timer,
   Transport,
-} from "../../../core/client/transport/transport.ts";
-import { type Clock, sleep, type Timer } from "../../../core/clock.ts";
-import type { RunCause } from "../../../core/controller/cause.ts";
-import type { Context } from "../../../core/controller/context.ts";
+} from "@coracle/operator/core";
+import type { CustomResource, DefinedKind } from "@coracle/operator/crd";
+import { untyped } from "../../../core/api/kind.ts";
+import { Client } from "../../../core/client/client.ts";
+import { host } from "../../../core/client/host.ts";
+import { sleep } from "../../../core/clock.ts";
 import {
   patchResource,
   patchResourceAndStatus,
   patchStatus,
 } from "../../../core/controller/result.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
-import type {
-  CustomResource,
-  DefinedKind,
-} from "../../../core/crd/kind_definition.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import type { WorldStart } from "../../../dev/testing/check/world_options.ts";
-import type { LogFields, Logger } from "../../../core/logger.ts";
 import { Random } from "../../soak/random.ts";
 import { Observer } from "./observer.ts";
 import { Scribe } from "./scribe.ts";

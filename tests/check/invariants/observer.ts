@@ -1,9 +1,12 @@
-import type { Kind } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { CacheEvent } from "../../../core/cache/informer/cache_event.ts";
+import type {
+  CacheEvent,
+  Client,
+  Clock,
+  Kind,
+  KubernetesObject,
+} from "@coracle/operator/client";
 import { Informer } from "../../../core/cache/informer/informer.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { type Clock, sleep } from "../../../core/clock.ts";
+import { sleep } from "../../../core/clock.ts";
 import type { Random } from "../../soak/random.ts";
 
 const INDEX = "by name";

@@ -1,16 +1,18 @@
 import process from "node:process";
 import { z } from "zod";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type {
-  KubernetesObject,
-  UntypedObject,
-} from "../../../core/api/object.ts";
-import type { RunCause } from "../../../core/controller/cause.ts";
-import type { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import {
+  ApiError,
+  type KubernetesObject,
+  type UntypedObject,
+} from "@coracle/operator/client";
+import type { RunCause } from "@coracle/operator/core";
+import {
+  crdManifest,
+  type DefinedKind,
+  defineKind,
+} from "@coracle/operator/crd";
+import type { ConfigMap } from "@coracle/operator/kinds";
 import type { LeaseSpec } from "../../../core/operator/lease_data.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
 import type {
   EventEntry,
   RequestEntry,

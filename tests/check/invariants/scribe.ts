@@ -1,11 +1,13 @@
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import type {
+  CacheEvent,
+  Client,
+  Clock,
+  HandlerRegistration,
+  Kind,
+  KubernetesObject,
+} from "@coracle/operator/client";
 import { keyOf, keyText } from "../../../core/api/object_key.ts";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { CacheEvent } from "../../../core/cache/informer/cache_event.ts";
 import { Informer } from "../../../core/cache/informer/informer.ts";
-import type { HandlerRegistration } from "../../../core/cache/informer/shared_informer.ts";
-import type { Client } from "../../../core/client/client.ts";
-import type { Clock } from "../../../core/clock.ts";
 import { NAMESPACES } from "./seed_plan.ts";
 
 /** Writes in a row of one object. */

@@ -6,12 +6,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { Client, untyped } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { Client } from "../../../core/client/client.ts";
 import { runCommand } from "../../support/child_process.ts";
 import { coracle, Program, RUNTIME } from "../../support/program.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";

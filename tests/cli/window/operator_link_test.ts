@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import type { OperatorHandle } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
   LatestLines,
   linkedOperators,
   serveLink,
 } from "../../../dev/cli/window/operator_link.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import type { OperatorHandle } from "../../../core/client/host.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 test("LatestLines finds the lines about an object, and not about another", () => {

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { FaultRule } from "../../../dev/apiserver/faults/fault_rule.ts";
-import type { Faults } from "../../../dev/apiserver/faults/faults.ts";
+import { ApiServer, type FaultRule, type Faults } from "@coracle/dev/apiserver";
 import { FAULTS } from "../../../dev/cli/window/fault_choices.ts";
 import { TOKEN_HEADER } from "../../../dev/cli/window/local_server.ts";
 import {

@@ -5,6 +5,8 @@
  * @module
  */
 import { Buffer } from "node:buffer";
+import type { OpenApiSchema } from "@coracle/operator/core";
+import type { ValidationRule } from "@coracle/operator/crd";
 import { CelError } from "../../../dev/apiserver/cel/cel_errors.ts";
 import { costOf } from "../../../dev/apiserver/cel/cost_estimate.ts";
 import { Environment } from "../../../dev/apiserver/cel/environment.ts";
@@ -31,8 +33,6 @@ import {
   SchemaTypes,
 } from "../../../dev/apiserver/crd/cel/schema_values.ts";
 import { PolicyEnvironment } from "../../../dev/apiserver/admission/policy_environment.ts";
-import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 
 /** Question about an expression. */
 export interface Question {

@@ -13,9 +13,9 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { PROJECT } from "../../support/child_process.ts";
+import { commandLine } from "../../support/command_line.ts";
 import {
   buildPrograms,
   DEFAULT_KUBERNETES,
@@ -83,22 +83,22 @@ function report(
   return differing;
 }
 
-const { values } = parseArgs({
-  options: {
-    questions: { type: "string", default: "9000" },
-    seed: { type: "string", default: "1" },
-    record: { type: "boolean", default: false },
-  },
+const { values, integer } = commandLine("compare answers", {
+  questions: { type: "string", default: "9000" },
+  seed: { type: "string", default: "1" },
+  record: { type: "boolean", default: false },
 });
+const seed = integer("seed");
+const count = integer("questions", 1);
 const release = releaseOf(DEFAULT_KUBERNETES);
 if (!await buildPrograms(release, ["cel"])) {
-  throw new Error("Cannot build the program: no Go toolchain was found");
+  throw new Error("Cannot compare answers: no Go toolchain was found");
 }
 const program = join(programsFolder(release), "cel");
 await loadPatterns();
 const written = writtenQuestions();
 if (values.record) {
-  const asked = [...written, ...take(RECORDED_COUNT, Number(values.seed))];
+  const asked = [...written, ...take(RECORDED_COUNT, seed)];
   const real = realAnswers(program, asked);
   writeFileSync(
     RECORDED,
@@ -111,7 +111,7 @@ if (values.record) {
     }).join(""),
   );
 } else {
-  const random = take(Number(values.questions), Number(values.seed));
+  const random = take(count, seed);
   const published = await publicExpressions();
   const counts = [
     ["written", written],

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import type { OpenApiSchema } from "@coracle/operator/core";
 import type { Question } from "./answers.ts";
 
 const ALONE: readonly string[] = [

@@ -369,7 +369,6 @@ async function compare(
 
   const kubeconfig = await plannerConfig(cluster);
   const json = join(folder, "plan.json");
-  const named = one.export === undefined ? [] : ["--export", one.export];
   const coracle = (...args: readonly string[]) =>
     runCommand(
       ["node", join(PROJECT, "dev/cli/bin.ts"), ...args]
@@ -378,7 +377,7 @@ async function compare(
     );
   const began = performance.now();
   const plan = await coracle(
-    ...["plan", file, ...named, "--json", json, "--for", PLANNED_TIME],
+    ...["plan", file, "--json", json, "--for", PLANNED_TIME],
     ...["--allow-fetch", "127.0.0.1"],
   );
   const seconds = Math.round((performance.now() - began) / 100) / 10;
@@ -392,7 +391,6 @@ async function compare(
     ...[
       "snapshot",
       file,
-      ...named,
       "--output",
       join(folder, "cluster.snapshot"),
     ],
@@ -468,15 +466,19 @@ async function withCluster<T>(
 const { integer, positionals } = commandLine("compare plans", {
   objects: { type: "string", default: "2000" },
 }, "NAME…");
-const cases = { ...PLAN_CASES, ...GALLERY_CASES };
+const cases = Object.entries({ ...PLAN_CASES, ...GALLERY_CASES });
+const known = cases.map(([name]) => name);
+const unknown = positionals.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  throw new Error(
+    `Cannot compare plans: an example is one of ${known.join(", ")}: received ${
+      unknown.join(", ")
+    }`,
+  );
+}
 const outside = await startOutside();
-for (const name of positionals.length > 0 ? positionals : Object.keys(cases)) {
-  const one = cases[name];
-  if (one === undefined) {
-    throw new Error(
-      `Cannot compare ${name}: it must be of ${Object.keys(cases)}`,
-    );
-  }
+for (const [name, one] of cases) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
   const options = { objects: integer("objects", 1), url: outside.url };
   const problems = await withCluster(
     name,

@@ -16,8 +16,6 @@ export const REFUSED = "-refused";
 export interface PlanCase {
   /** File of the new version, below `examples`. */
   readonly file: string;
-  /** Export that is the operator. */
-  readonly export?: string | undefined;
   /** Options of the operator of both versions, as source; `PORT` is a free port. */
   readonly options?: string | undefined;
   /** Texts of the file, each with that of the old version. */
@@ -96,7 +94,6 @@ export const STATUS = (
 
 const FOLDER_SYNC: PlanCase = {
   file: "folder_sync.ts",
-  export: "folderSync",
   old: [[
     "objects: () => fromFiles(folder),",
     'objects: async () => [...(await fromFiles(folder)).map((one) => ({ ...one, data: { version: "1" } })), { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "legacy", namespace: "plans" } }],',
@@ -390,7 +387,6 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
   },
   dns_sync: {
     file: "dns_sync.ts",
-    export: "dnsOperator",
     old: [],
     env: { ZONE_URL: "URL/zone" },
     objects: 1,
@@ -415,7 +411,6 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
   },
   nightly_cleaner: {
     file: "nightly_cleaner.ts",
-    export: "cleaner",
     old: [["const KEPT_MS = 7 ", "const KEPT_MS = 700 "], [
       'cron: "0 3 * * *"',
       'cron: "0 3 1 1 *"',
@@ -456,25 +451,6 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
     }],
     refuses: { group: "batch", resource: "jobs" },
     finds: ["delete", "failure"],
-  },
-  postgres_schema: {
-    file: "postgres_schema.ts",
-    old: [["schema: made?.name, secret:", 'message: "None", secret:']],
-    objects: 2,
-    make: (name) => [{
-      apiVersion: SAMPLE,
-      kind: "PostgresSchema",
-      metadata: metadataOf(name),
-      spec: {},
-    }],
-    rival: (name) => ({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: metadataOf(`${name}-postgres`),
-      data: { username: "cml2YWw=" },
-    }),
-    refuses: STATUS("postgresschemas"),
-    finds: ["change", "takeover", "failure"],
   },
   memcached: {
     file: "gallery/memcached.ts",

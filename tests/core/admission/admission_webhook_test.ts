@@ -3,19 +3,20 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   type AdmissionHandlers,
-  admissionOf,
   type AdmissionOptions,
-} from "../../../core/admission/admission_options.ts";
-import { allow, deny } from "../../../core/admission/admission_result.ts";
+  allow,
+  deny,
+  noMetrics,
+  silentLogger,
+  systemClock,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/core";
+import { admissionOf } from "../../../core/admission/admission_options.ts";
 import {
   admissionRoute,
   type HandlerName,
 } from "../../../core/admission/admission_webhook.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
-import { systemClock } from "../../../core/clock.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { noMetrics } from "../../../core/metrics.ts";
 
 const Boat = untyped({
   group: "test.coracle.dev",
@@ -81,7 +82,7 @@ test("validate allows, warns and denies with the fields of a Status", async () =
     status: "Failure",
     code: 422,
     reason: "Invalid",
-    message: "spec.seats: must be even",
+    message: "spec.seats: must be even; spec.crew: is missing",
     details: {
       name: "a",
       group: "test.coracle.dev",

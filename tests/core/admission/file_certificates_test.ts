@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { type Logger, silentLogger } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
@@ -10,8 +11,6 @@ import {
   FileCertificates,
   filesIn,
 } from "../../../core/admission/served_certificates.ts";
-import type { Logger } from "../../../core/logger.ts";
-import { silentLogger } from "../../../core/logger.ts";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 
 const authority = createAuthority({ commonName: "files" });

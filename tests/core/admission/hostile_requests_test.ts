@@ -6,6 +6,8 @@ import assert from "node:assert/strict";
 import { connect as connectPlain } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { after, before, test } from "node:test";
+import { type Clock, noMetrics, systemClock } from "@coracle/operator/client";
+import { Secret } from "@coracle/operator/kinds";
 import { admissionOf } from "../../../core/admission/admission_options.ts";
 import { admissionRoute } from "../../../core/admission/admission_webhook.ts";
 import {
@@ -14,11 +16,8 @@ import {
 } from "../../../core/admission/certificates.ts";
 import { WebhookListener } from "../../../core/admission/webhook_listener.ts";
 import { parseReview } from "../../../core/client/webhook_host.ts";
-import { type Clock, systemClock } from "../../../core/clock.ts";
 import { conversionHandler } from "../../../core/conversion/conversion_review.ts";
-import { Secret } from "../../../core/kinds/mod.ts";
 import { leveledLogger } from "../../../core/logger.ts";
-import { noMetrics } from "../../../core/metrics.ts";
 import { inTime } from "../../support/in_time.ts";
 import { until } from "../../support/until.ts";
 import { Fleet } from "../conversion/versioned_kind.ts";

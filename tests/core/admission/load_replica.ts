@@ -1,7 +1,8 @@
 /** Replica of an operator that validates ConfigMaps, for `load_replicas.ts`. */
 import process from "node:process";
+import type { Clock } from "@coracle/operator/client";
 import { replaceHost } from "../../../core/client/host.ts";
-import { type Clock, systemClock } from "../../../core/clock.ts";
+import { systemClock } from "../../../core/clock.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { jsonLogger } from "../../../core/logger.ts";

@@ -23,19 +23,18 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { silentLogger, systemClock } from "@coracle/operator/client";
+import {
+  ConfigMap,
+  Service,
+  ValidatingWebhookConfiguration,
+} from "@coracle/operator/kinds";
 import { ROTATION_TIMES } from "../../../core/admission/certificate_rotation.ts";
 import {
   SECRET,
   SecretCertificates,
 } from "../../../core/admission/served_certificates.ts";
-import { systemClock } from "../../../core/clock.ts";
-import {
-  ConfigMap,
-  Service,
-  ValidatingWebhookConfiguration,
-} from "../../../core/kinds/mod.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { childEnvironment } from "../../support/child_process.ts";
 import { commandLine } from "../../support/command_line.ts";
 import { ServiceFront } from "../../support/service_front.ts";

@@ -1,25 +1,28 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { z } from "zod";
-import { deny } from "../../../core/admission/admission_result.ts";
-import { Client } from "../../../core/client/client.ts";
-import type { Transport } from "../../../core/client/transport/transport.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import {
+  Client,
+  deny,
+  Operator,
+  silentLogger,
+  type Transport,
+} from "@coracle/operator/core";
+import {
+  defineKind,
+  immutable,
   mutatingPolicy,
+  rule,
   validatingPolicy,
-} from "../../../core/crd/policies.ts";
-import { immutable, rule } from "../../../core/crd/rules.ts";
+} from "@coracle/operator/crd";
 import {
   ConfigMap,
   MutatingAdmissionPolicy,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
-} from "../../../core/kinds/mod.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+} from "@coracle/operator/kinds";
 import { webhookServices } from "../../../dev/testing/webhook_services.ts";
 import { until } from "../../support/until.ts";
 

@@ -3,6 +3,12 @@ import { Buffer } from "node:buffer";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { after, before, test } from "node:test";
 import {
+  MetricsRegistry,
+  silentLogger,
+  systemClock,
+  type WebhookRoute,
+} from "@coracle/operator/core";
+import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
@@ -10,14 +16,8 @@ import {
   showsCertificates,
   WebhookListener,
 } from "../../../core/admission/webhook_listener.ts";
-import {
-  parseReview,
-  type WebhookRoute,
-} from "../../../core/client/webhook_host.ts";
-import { systemClock } from "../../../core/clock.ts";
+import { parseReview } from "../../../core/client/webhook_host.ts";
 import { openHttpTransport } from "../../../core/client/transport/open_transport.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { inTime } from "../../support/in_time.ts";
 
 const LIMIT = 1_000;
@@ -278,29 +278,83 @@ test("a listener that is left answers for a while, and closes connections", asyn
   await leaving.stop();
 });
 
-test("a listener that stops lets the request in progress end", async () => {
+/** A listener with a route that answers when it is told to, and a connection to it. */
+async function slowListener(): Promise<{
+  readonly slow: WebhookListener;
+  readonly socket: TLSSocket;
+  /** All that is received until the connection is closed. */
+  readonly received: Promise<string>;
+  readonly begun: Promise<void>;
+  readonly answer: (answer: object) => void;
+}> {
   const answered = Promise.withResolvers<object>();
   const begun = Promise.withResolvers<void>();
-  const stopping = new WebhookListener(
-    new Map([["/slow", () => {
-      begun.resolve();
-      return answered.promise;
-    }]]),
-    {
-      port: 0,
-      host: "127.0.0.1",
-      bodyLimit: LIMIT,
-      concurrency: 1,
-      clock: systemClock,
-      log: silentLogger,
-      metrics,
-    },
-  );
-  await stopping.start(old);
-  const asked = ask("/slow", "{}", JSON_TYPE, "POST", stopping);
-  await inTime("the request is handled", begun.promise);
-  const stopped = stopping.stop();
-  answered.resolve({ done: true });
-  assert.deepEqual(await asked, [200, '{"done":true}']);
+  const route = () => {
+    begun.resolve();
+    return answered.promise;
+  };
+  const slow = new WebhookListener(new Map([["/slow", route]]), {
+    port: 0,
+    host: "127.0.0.1",
+    bodyLimit: LIMIT,
+    concurrency: 1,
+    clock: systemClock,
+    log: silentLogger,
+    metrics,
+  });
+  await slow.start(old);
+  const { socket } = await opened(slow.port as number);
+  const received = new Promise<string>((resolve) => {
+    let text = "";
+    socket.on("data", (data) => text += String(data));
+    socket.on("close", () => resolve(text));
+  });
+  const { promise } = begun;
+  return { slow, socket, received, begun: promise, answer: answered.resolve };
+}
+
+const SLOW =
+  "POST /slow HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n";
+
+test("a listener that stops answers requests that have arrived", async () => {
+  const { slow, socket, received, answer } = await slowListener();
+  assert.match(await line(socket), / 200 /);
+  answer({ done: true });
+  // Nobody has read the request when the listener is told to stop.
+  socket.write(`${SLOW}{}`);
+  await slow.stop();
+  const text = await inTime("the connection ends", received);
+  const [, second = ""] = text.split(/(?<=\})(?=HTTP)/);
+  assert.match(second, /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i);
+  assert.match(second, /\{"done":true\}$/);
+});
+
+test("a listener that stops waits for the rest of a request", async () => {
+  const { slow, socket, received, begun, answer } = await slowListener();
+  socket.write(`${SLOW}{`);
+  assert.match(await line((await opened(slow.port as number)).socket), / 200 /);
+  const stopped = slow.stop();
+  socket.write("}");
+  await inTime("the request is handled", begun);
+  answer({ done: true });
   await stopped;
+  assert.match(await received, / 200 [^]*\{"done":true\}$/);
+});
+
+test("a listener that stops closes connections without a request", async () => {
+  const { slow, socket, received } = await slowListener();
+  assert.match(await line(socket), / 200 /);
+  await slow.stop();
+  await inTime("the connection ends", received);
+});
+
+test("an idle connection stays open for longer than API servers keep it", async () => {
+  const { socket } = await opened(listener.port as number);
+  const head = new Promise<string>((resolve) =>
+    socket.once("data", (data) => resolve(String(data)))
+  );
+  assert.match(await line(socket), / 200 /);
+  const [, seconds] = /\r\nkeep-alive: timeout=(\d+)/i.exec(await head) ?? [];
+  assert(Number(seconds) > 90, seconds);
+  socket.destroy();
 });

@@ -4,7 +4,7 @@ import {
   type Duration,
   durationText,
   milliseconds,
-} from "../../../core/api/duration.ts";
+} from "@coracle/operator/client";
 
 test("milliseconds accepts numbers and duration strings", () => {
   assert.equal(milliseconds(0), 0);

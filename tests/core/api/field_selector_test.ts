@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { FieldRequirement } from "@coracle/operator/client";
 import { fc } from "../../support/property.ts";
 import {
-  type FieldRequirement,
   fieldSelectorText,
   matchesFields,
   parseFieldSelector,

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
 import {
   type LabelRequirement,
+  type LabelSelector,
+  matchesLabels,
+} from "@coracle/operator/client";
+import { fc } from "../../support/property.ts";
+import {
   labelRequirement,
   labelRequirements,
-  type LabelSelector,
   labelSelectorText,
-  matchesLabels,
   parseLabelSelector,
 } from "../../../core/api/label_selector.ts";
 

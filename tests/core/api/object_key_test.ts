@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keyText, parseKey } from "../../../core/api/object_key.ts";
+import { keyText, parseKey } from "@coracle/operator/client";
 
 test("parseKey reads what keyText writes", () => {
   for (const key of [{ name: "a" }, { namespace: "b", name: "a" }]) {

@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Context } from "@coracle/operator";
 import type {
   ApplyObject,
-  KubernetesObject,
+  Kind,
   UntypedObject,
-} from "../../../core/api/object.ts";
-import type { CustomResource } from "../../../core/crd/kind_definition.ts";
+} from "@coracle/operator/client";
+import type { CustomResource } from "@coracle/operator/crd";
 import type {
   ConfigMap,
   Deployment,
+  KubernetesObject,
   RoleBinding,
   StatefulSet,
-} from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
 
 const metadata = { name: "a" };
 const template = { spec: { containers: [{ name: "a", image: "a:1" }] } };
@@ -43,6 +45,29 @@ test("ApplyObject takes whole objects and parts that the server can merge", () =
     spec: { a: "" },
   });
 });
+
+interface Sized extends KubernetesObject {
+  readonly spec: { readonly size: number; readonly note?: string };
+}
+
+/** Writes of a function for all kinds that have a size; only compiled. */
+export async function resize<P extends Sized>(
+  kind: Kind<P>,
+  ctx: Context<P>,
+  key: { readonly name: string; readonly namespace: string },
+): Promise<P> {
+  const spec = { size: 1 };
+  const { name } = key;
+  await ctx.create<Sized>(kind, { metadata: { name }, spec });
+  await ctx.apply<Sized>(kind, { metadata: { name }, spec });
+  await ctx.patch<Sized>(kind, name, { spec });
+  await ctx.client.create<Sized>(kind, { metadata: key, spec });
+  await ctx.client.patch<Sized>(kind, key, { spec });
+  // @ts-expect-error -- no such field
+  await ctx.patch<Sized>(kind, name, { spec: { sizes: 1 } });
+  const read = await ctx.client.get(kind, key);
+  return await ctx.client.replace(kind, { ...read, metadata: read.metadata });
+}
 
 test("ApplyObject requires the fields without which nothing is created", () => {
   // @ts-expect-error -- a RoleBinding without a role

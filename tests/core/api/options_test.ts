@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { noMetrics, silentLogger, systemClock } from "@coracle/operator/client";
 import {
   checkOption,
   checkOptions,
@@ -9,9 +10,6 @@ import {
   resolveOptions,
   typeText,
 } from "../../../core/api/options.ts";
-import { systemClock } from "../../../core/clock.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { noMetrics } from "../../../core/metrics.ts";
 
 const nothing = () => {};
 

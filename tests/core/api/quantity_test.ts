@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Quantity } from "@coracle/operator/client";
 import { fc } from "../../support/property.ts";
-import { Quantity } from "../../../core/api/quantity.ts";
 
 /** Quantities with the form that a Kubernetes 1.32 server stores. */
 const canonical: [given: string, stored: string][] = [

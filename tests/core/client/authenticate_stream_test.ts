@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  type Credential,
+  type StreamConnection,
+  StreamRefusedError,
+} from "@coracle/operator/client";
+import {
   type ApiStreamRequest,
   authenticateStream,
 } from "../../../core/client/authenticate.ts";
-import { StreamRefusedError } from "../../../core/client/transport/transport_error.ts";
-import type { StreamConnection } from "../../../core/client/transport/transport.ts";
-import type { Credential } from "../../../core/config/cluster_config.ts";
 
 const REQUEST = { path: "/exec", protocols: [] } as unknown as ApiStreamRequest;
 const OPEN = {} as StreamConnection;

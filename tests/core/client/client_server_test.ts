@@ -1,21 +1,17 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { parse } from "yaml";
-import { ApiError } from "../../../core/api/api_error.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { Informer } from "../../../core/cache/informer/informer.ts";
-import { Client } from "../../../core/client/client.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import {
+  ApiError,
+  Client,
   configFromText,
+  Informer,
   loadConfig,
-} from "../../../core/config/load_config.ts";
-import {
-  ConfigMap,
-  Deployment,
-  ServiceAccount,
-} from "../../../core/kinds/mod.ts";
-import { silentLogger } from "../../../core/logger.ts";
+  silentLogger,
+  untyped,
+} from "@coracle/operator/client";
+import { ConfigMap, Deployment, ServiceAccount } from "@coracle/operator/kinds";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { until } from "../../support/until.ts";
 

@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { Client } from "../../../core/client/client.ts";
-import type { ClientOptions } from "../../../core/client/client_options.ts";
-import { authenticate } from "../../../core/client/authenticate.ts";
+import { VirtualClock } from "@coracle/dev";
 import {
+  ApiError,
+  Client,
+  type ClientOptions,
   type Middleware,
-  withHeaders,
-} from "../../../core/client/middleware.ts";
-import { silentLogger } from "../../../core/logger.ts";
+  noMetrics,
+  silentLogger,
+  untyped,
+} from "@coracle/operator/client";
+import { authenticate } from "../../../core/client/authenticate.ts";
+import { withHeaders } from "../../../core/client/middleware.ts";
 import { pathRequest } from "../../../core/client/request.ts";
 import { responseError } from "../../../core/client/response.ts";
 import { WholeBody } from "../../../core/client/transport/chunk_queue.ts";
 import { replaceHost } from "../../../core/client/host.ts";
-import { noMetrics } from "../../../core/metrics.ts";
 import { inTime } from "../../support/in_time.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import {
   type Script,

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import {
+  Client,
+  type ClusterConfig,
+  configFromText,
+  type Credential,
+  silentLogger,
+} from "@coracle/operator/client";
 import { createAuthority } from "../../../core/admission/certificates.ts";
-import { Client } from "../../../core/client/client.ts";
-import type {
-  ClusterConfig,
-  Credential,
-} from "../../../core/config/cluster_config.ts";
-import { configFromText } from "../../../core/config/load_config.ts";
-import { silentLogger } from "../../../core/logger.ts";
 import { startTlsServer } from "../../support/tls_server.ts";
 import { until } from "../../support/until.ts";
 

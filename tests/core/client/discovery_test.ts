@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiError, Client, untyped } from "@coracle/operator/client";
 import { Discovery } from "../../../core/client/discovery.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import {
   type Script,
   ScriptedTransport,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";
+import { systemClock } from "@coracle/operator/client";
 import { host, replaceHost } from "../../../core/client/host.ts";
-import { systemClock } from "../../../core/clock.ts";
 
 test("Host is that of the process, with the parts that tools replace", () => {
   const restore = replaceHost({ hostname: () => "simulated" });

@@ -3,11 +3,15 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { Kind, ResolvedKind } from "../../../core/api/kind.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { keyText } from "../../../core/api/object_key.ts";
-import { Client } from "../../../core/client/client.ts";
+import {
+  ApiError,
+  Client,
+  keyText,
+  type Kind,
+  type Logger,
+  untyped,
+} from "@coracle/operator/client";
+import { ConfigMap, type ResolvedKind, Secret } from "@coracle/operator/kinds";
 import { createRequest } from "../../../core/client/request.ts";
 import {
   Answer,
@@ -15,8 +19,6 @@ import {
   readBody,
   retryAfter,
 } from "../../../core/client/response.ts";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
-import type { Logger } from "../../../core/logger.ts";
 import {
   type ScriptedAnswer,
   ScriptedTransport,

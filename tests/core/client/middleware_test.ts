@@ -1,39 +1,40 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import {
+  type ApiRequest,
+  type Credential,
+  type CredentialSource,
+  type Middleware,
+  noMetrics,
+  type RetryOptions,
+  silentLogger,
+} from "@coracle/operator/client";
 import {
   textOf,
   WholeBody,
 } from "../../../core/client/transport/chunk_queue.ts";
 import { inTime } from "../../support/in_time.ts";
-import type {
-  Credential,
-  CredentialSource,
-} from "../../../core/config/cluster_config.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import {
   countRequests,
   logWarnings,
   memoizedHeaders,
-  type Middleware,
   parseWarnings,
   rateLimit,
   type RequestHandler,
   responseTimeout,
   retry,
   RETRY_OPTIONS,
-  type RetryOptions,
   traceRequests,
 } from "../../../core/client/middleware.ts";
 import {
   authenticate,
   identityHeaders,
 } from "../../../core/client/authenticate.ts";
-import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { noMetrics } from "../../../core/metrics.ts";
+import { pathRequest } from "../../../core/client/request.ts";
 import { LeakGuard } from "../../support/leaks.ts";
 import { sleep } from "../../../core/clock.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { RecordedTracer } from "../../support/recorded_tracer.ts";
 import {
   type Script,

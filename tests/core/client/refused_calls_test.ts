@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Client } from "../../../core/client/client.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { Client } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 
 const key = { namespace: "default", name: "web" };
 const object = { metadata: key, data: { color: "blue" } };

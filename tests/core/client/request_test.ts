@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ResolvedKind } from "../../../core/api/kind.ts";
+import type { ApiRequest, ResolvedKind } from "@coracle/operator/client";
 import {
-  type ApiRequest,
   applyRequest,
   createRequest,
   deleteCollectionRequest,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import { ApiError, type KubernetesObject } from "@coracle/operator/client";
 import {
   retryOnConflict,
   type WriteOfState,

@@ -8,13 +8,16 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, test as nodeTest } from "node:test";
-import { Informer } from "../../../core/cache/informer/informer.ts";
-import { Client } from "../../../core/client/client.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import {
+  Client,
+  type Clock,
+  configFromText,
+  Informer,
+  systemClock,
+} from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { currentRuntime } from "../../../core/client/transport/runtime.ts";
-import { type Clock, systemClock } from "../../../core/clock.ts";
-import { configFromText } from "../../../core/config/load_config.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { seededRandom } from "../../../dev/apiserver/random.ts";
 import { inTime } from "../../support/in_time.ts";
 import { until } from "../../support/until.ts";

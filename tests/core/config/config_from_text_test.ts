@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { type ClusterConfig, configFromText } from "@coracle/operator/client";
 import { issueCertificate } from "../../../core/admission/certificates.ts";
-import type { ClusterConfig } from "../../../core/config/cluster_config.ts";
-import { configFromText } from "../../../core/config/load_config.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import {
   AUTHORITY,

@@ -3,15 +3,13 @@ import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import type { CredentialSource, Logger } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
 import { Client } from "../../../core/client/client.ts";
-import {
-  type CredentialSource,
-  credentialSource,
-} from "../../../core/config/cluster_config.ts";
+import { credentialSource } from "../../../core/config/cluster_config.ts";
 import {
   ExecCredentials,
   execPlugin,
@@ -20,7 +18,6 @@ import {
   configFromText,
   loadConfig,
 } from "../../../core/config/load_config.ts";
-import type { Logger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { recordedWarnings } from "../../support/recorded_warnings.ts";

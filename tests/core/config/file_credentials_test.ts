@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import {
   FileCredentials,
   SecretFile,
 } from "../../../core/config/file_credentials.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 const FOLDER = temporaryFolder();

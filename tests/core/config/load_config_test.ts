@@ -2,15 +2,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import type { Credential } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
 import { Client } from "../../../core/client/client.ts";
-import {
-  type Credential,
-  credentialSource,
-} from "../../../core/config/cluster_config.ts";
+import { credentialSource } from "../../../core/config/cluster_config.ts";
 import {
   configFromText,
   loadCluster,

@@ -4,13 +4,15 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
+import type {
+  EventSource,
+  KubernetesObject,
+  Operator,
+} from "@coracle/operator/core";
 import { noUpdate, patchStatus } from "../../../core/controller/result.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { byLabel } from "../../../core/controller/watch/mappers.ts";
 import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
-import type { Operator } from "../../../core/operator/operator.ts";
 import { growthOf } from "../../support/growth.ts";
 import {
   Gadget,

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ControllerOptions } from "../../../core/controller/controller_options.ts";
+import type {
+  ControllerOptions,
+  EventSource,
+  KubernetesObject,
+  Reconciler,
+} from "@coracle/operator/core";
+import { byLabel, watch } from "@coracle/operator/sources";
 import {
   controllerSettings,
   finalizerOf,
 } from "../../../core/controller/controller_settings.ts";
-import { byLabel } from "../../../core/controller/watch/mappers.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
 import { namespaceSet } from "../../../core/controller/namespaces.ts";
-import type { Reconciler } from "../../../core/controller/reconciler.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
 
 const KIND = {
   group: "example.com",

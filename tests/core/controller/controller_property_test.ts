@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  type ControllerHandle,
+  keyText,
+  type Namespaces,
+  type Operator,
+  patchStatus,
+} from "@coracle/operator/core";
+import { ConfigMap, Namespace } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import { fc } from "../../support/property.ts";
-import { keyText } from "../../../core/api/object_key.ts";
 import { compareResourceVersions } from "../../../core/api/resource_version.ts";
 import { sleep } from "../../../core/clock.ts";
-import type { Namespaces } from "../../../core/controller/namespaces.ts";
-import { patchStatus } from "../../../core/controller/result.ts";
-import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
-import type { Operator } from "../../../core/operator/operator.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { Gadget, OperatorFixture } from "../../support/operator_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];

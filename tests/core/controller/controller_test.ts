@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ResolvedKind, untyped } from "../../../core/api/kind.ts";
+import { TestCluster, VirtualClock } from "@coracle/dev";
+import {
+  type ControllerHandle,
+  Operator,
+  untyped,
+} from "@coracle/operator/core";
+import { ConfigMap, Node, type ResolvedKind } from "@coracle/operator/kinds";
 import {
   Controller,
   type ControllerDeps,
 } from "../../../core/controller/controller.ts";
-import { ConfigMap, Node } from "../../../core/kinds/core_v1.ts";
-import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { TestCluster } from "../../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 test("Controller that is stopped during its start opens nothing afterwards", async () => {
   const kind: ResolvedKind = {

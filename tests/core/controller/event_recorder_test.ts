@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
 import {
+  ApiError,
+  type Client,
   type EventOptions,
-  EventRecorder,
-} from "../../../core/controller/event_recorder.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { ConfigMap, Event } from "../../../core/kinds/core_v1.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { noMetrics } from "../../../core/metrics.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+  MetricsRegistry,
+  noMetrics,
+  silentLogger,
+} from "@coracle/operator/core";
+import {
+  ConfigMap,
+  Event,
+  type KubernetesObject,
+} from "@coracle/operator/kinds";
+import { EventRecorder } from "../../../core/controller/event_recorder.ts";
 import { abortable } from "../../../core/signals.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const OBJECT: KubernetesObject = {
   metadata: { namespace: "default", name: "engine", uid: "uid-1" },

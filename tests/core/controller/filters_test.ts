@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { CacheEvent } from "../../../core/cache/informer/cache_event.ts";
 import {
-  accepts,
   allOf,
   anyOf,
-  isRelevantUpdate,
+  type CacheEvent,
+  type KubernetesObject,
   noneOf,
-} from "../../../core/controller/filters.ts";
+} from "@coracle/operator/core";
+import { accepts, isRelevantUpdate } from "../../../core/controller/filters.ts";
 
 const FINALIZER = "example.com/finalizer";
 

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import {
+  ApiError,
+  applyJsonPatch,
+  type JsonPatchOperation,
+  type KubernetesObject,
+} from "@coracle/operator/client";
 import {
   checkFinalizer,
   defaultFinalizer,
   setFinalizer,
 } from "../../../core/controller/finalizer.ts";
-import {
-  applyJsonPatch,
-  JsonPatchError,
-  type JsonPatchOperation,
-} from "../../../core/patch/json_patch.ts";
+import { JsonPatchError } from "../../../core/patch/json_patch.ts";
 
 const OURS = "gadgets.example.com/finalizer";
 const KIND = {

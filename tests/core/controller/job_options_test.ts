@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Operator } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
 import { jobSettings } from "../../../core/controller/job/job_options.ts";
-import { byFunction } from "../../../core/controller/watch/mappers.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 import { testRefusals } from "../../support/refusals.ts";
 
 const run = () => {};
@@ -35,6 +34,9 @@ test("a job refuses a wrong name, two schedules and what belongs to none", () =>
   }
   refused("a", { every: "1m", cron: "@daily" }, /two schedules/);
   refused("a", { cron: "TZ=UTC @daily" }, /the option "timeZone"/);
+  refused("a", { cron: "0 0 31 2 *" }, /no day of any year matches it/);
+  refused("a", { cron: "@every 1hour" }, /unrecognized descriptor/);
+  refused("a", { every: 1e300 }, /at most 36500d: received 1e\+300$/);
   refused("a", { every: "1m", timeZone: "UTC" }, /"cron", which is missing/);
   refused(
     "a",
@@ -46,6 +48,24 @@ test("a job refuses a wrong name, two schedules and what belongs to none", () =>
   refused("a", { every: "1m", state: { name: "kept" } }, /state/);
   const mapper = byFunction(() => []);
   refused("a", { watches: [watch(ConfigMap, { mapper })] }, /neither mapper/);
+});
+
+test("a job quotes no more than the beginning of what it refuses", () => {
+  for (
+    const [name, options] of [
+      ["a", { cron: "*".repeat(100_000) }],
+      ["a".repeat(100_000), {}],
+    ] as const
+  ) {
+    assert.throws(
+      () => jobSettings(name, options),
+      ({ message }: Error) => message.length < 400,
+    );
+  }
+  // A leap day comes, and an hour that a zone skips on some days comes on others.
+  jobSettings("a", { cron: "0 0 29 2 *" });
+  jobSettings("a", { cron: "30 2 * * *", timeZone: "Europe/Berlin" });
+  jobSettings("a", { cron: "@every 1h30m" });
 });
 
 test("a job refuses a name that is taken, and a run that is no function", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Operator, type OperatorOptions, watch } from "../../../mod.ts";
-import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
-import { byFunction } from "../../../sources/mod.ts";
-import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import { Operator, type OperatorOptions } from "@coracle/operator/core";
+import { ConfigMap, Namespace } from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
 
 test("A primary that the run of another one made or changed runs itself", async () => {
   const runs: string[] = [];

@@ -3,17 +3,21 @@
  * an error of the compiler, also beside fields that it has.
  */
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
 import {
+  type Kind,
   noUpdate,
   patchResource,
   patchResourceAndStatus,
   patchStatus,
+  type Reconciler,
   setStatus,
-} from "../../../core/controller/result.ts";
-import type { Reconciler } from "../../../core/controller/reconciler.ts";
-import { type Condition, Deployment, Secret } from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/core";
+import {
+  type Condition,
+  Deployment,
+  type KubernetesObject,
+  Secret,
+} from "@coracle/operator/kinds";
 
 interface Typed extends KubernetesObject {
   spec: { size: number; parts?: { name: string; weight?: number }[] };

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
+import { defineKind } from "@coracle/operator/crd";
 import {
   convertObject,
   type FailedConversion,
@@ -11,7 +12,6 @@ import {
   FAILED_ANNOTATION,
   failureOf,
 } from "../../../core/conversion/unconverted.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
 import { Fleet, fleet } from "./versioned_kind.ts";
 
 const FULL = fleet("v1", {

@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { untyped } from "../../../core/api/kind.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { type Clock, systemClock } from "../../../core/clock.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import {
+  type Client,
+  type Clock,
+  Operator,
+  silentLogger,
+  systemClock,
+  untyped,
+} from "@coracle/operator/core";
+import { defineKind, installCrd } from "@coracle/operator/crd";
 import { migrateStorage } from "../../../core/conversion/migrate_storage.ts";
 import { CRD_KIND } from "../../../core/crd/crd_object.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { installCrd } from "../../../core/crd/install_crd.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 import type { Store } from "../../../dev/apiserver/storage/store.ts";
-import { ApiServer, storeOf } from "../../../dev/apiserver/server.ts";
+import { storeOf } from "../../../dev/apiserver/server.ts";
 import {
   conversionConfig,
   conversionServices,

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { UntypedObject } from "../../../core/api/object.ts";
-import type { DefinedKind } from "../../../core/crd/kind_definition.ts";
+import type { DefinedKind, UntypedObject } from "@coracle/operator/core";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 
 /** Kind with three versions, each of which has what the others cannot express. */

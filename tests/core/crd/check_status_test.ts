@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { untyped } from "../../../core/api/kind.ts";
+import { untyped } from "@coracle/operator/client";
+import { checkStatus, defineKind } from "@coracle/operator/crd";
 import {
-  checkStatus,
   checkStatusPatch,
   objectSchemaOf,
   statusSchemaOf,
 } from "../../../core/crd/check_status.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
 
 const Lamp = defineKind({
   group: "sample.coracle.dev",

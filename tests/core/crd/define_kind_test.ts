@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { ObjectOf } from "../../../core/api/kind.ts";
-import type { NewObject } from "../../../core/api/object.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import type { Client, NewObject, ObjectOf } from "@coracle/operator/client";
+import {
+  crdManifest,
+  defineKind,
+  type StandardSchema,
+} from "@coracle/operator/crd";
+import { Deployment } from "@coracle/operator/kinds";
 import { pluralOf } from "../../../core/crd/kind_names.ts";
-import type { StandardSchema } from "../../../core/crd/standard_schema.ts";
-import { Deployment } from "../../../core/kinds/mod.ts";
 
 const base = {
   group: "sample.coracle.dev",

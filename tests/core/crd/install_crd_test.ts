@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { Client } from "../../../core/client/client.ts";
-import { ApiError } from "../../../core/api/api_error.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ApiError, type Client, silentLogger } from "@coracle/operator/client";
+import { crdManifest, defineKind, installCrd } from "@coracle/operator/crd";
 import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { installCrd } from "../../../core/crd/install_crd.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const Lamp = defineKind({
   group: "sample.coracle.dev",

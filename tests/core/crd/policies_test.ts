@@ -1,23 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiError } from "../../../core/api/api_error.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ApiError, untyped } from "@coracle/operator/client";
 import {
+  defineKind,
   mutatingPolicy,
   type MutatingPolicyOptions,
   validatingPolicy,
   type ValidatingPolicyOptions,
-} from "../../../core/crd/policies.ts";
+} from "@coracle/operator/crd";
 import {
   ConfigMap,
   MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
-} from "../../../core/kinds/mod.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+} from "@coracle/operator/kinds";
 import { until } from "../../support/until.ts";
 
 const Pool = defineKind({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StandardSchema } from "../../../core/crd/standard_schema.ts";
+import type { StandardSchema } from "@coracle/operator/crd";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
 /** Schema of another library, as it writes it in JSON Schema. */

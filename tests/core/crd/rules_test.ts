@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { immutable, rule } from "../../../core/crd/rules.ts";
-import type { ValidationRule } from "../../../core/crd/kind_definition.ts";
+import {
+  crdManifest,
+  defineKind,
+  immutable,
+  rule,
+  type ValidationRule,
+} from "@coracle/operator/crd";
 
 const base = {
   group: "sample.coracle.dev",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { StandardSchema } from "../../../core/crd/standard_schema.ts";
+import type { StandardSchema } from "@coracle/operator/crd";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
 interface Tree {

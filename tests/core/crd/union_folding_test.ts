@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OpenApiSchema } from "@coracle/operator/core";
 import { foldUnion } from "../../../core/crd/union_folding.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 
 const CONTEXT = { path: "spec.port", root: {}, references: [] };
 const fold = (...branches: readonly OpenApiSchema[]) =>

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { collectionPath, type ResolvedKind } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { KubernetesObject, ResolvedKind } from "@coracle/operator/kinds";
+import { collectionPath } from "../../../core/api/kind.ts";
 import * as kinds from "../../../core/kinds/mod.ts";
 import { docComments } from "../../../tools/doc_comments.ts";
 

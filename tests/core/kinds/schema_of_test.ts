@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import type { UntypedObject } from "@coracle/operator/client";
+import { crdManifest, defineKind } from "@coracle/operator/crd";
+import { schemaOf, type TypeName } from "@coracle/operator/kinds";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { createCauses } from "../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { schemaOf, type TypeName } from "../../../core/kinds/mod.ts";
 import { typeSchemas } from "../../../core/kinds/type_schemas.ts";
 
 /** Greatest size of a definition with one type, of the 1.5 MB that etcd takes. */

@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  type Client,
+  type Kind,
+  silentLogger,
+} from "@coracle/operator/client";
+import { defineKind } from "@coracle/operator/crd";
+import { ConfigMap, Node, Secret } from "@coracle/operator/kinds";
 import type { ControllerDeps } from "../../../core/controller/controller.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { ConfigMap, Node, Secret } from "../../../core/kinds/core_v1.ts";
 import {
   checkSameKind,
-  logSyncProgress,
   type ManagedController,
   startController,
 } from "../../../core/operator/controller_start.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { logSyncProgress } from "../../../core/operator/sync_progress.ts";
 
 /** A registered controller whose start a function answers, and what became of it. */
 function startOf(
@@ -329,7 +331,7 @@ test("logSyncProgress logs every five seconds until it is cancelled", async () =
     clock,
     informers: { size: 0, syncing: () => [] },
     log: { info: (text: string) => logged.push(text) },
-  } as unknown as ControllerDeps);
+  } as unknown as ControllerDeps, new Map());
   await clock.advance(11_000);
   assert.equal(logged.length, 2);
   progress.cancel();

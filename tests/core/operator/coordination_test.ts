@@ -1,21 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import {
+  Client,
+  type Clock,
+  silentLogger,
+  systemClock,
+} from "@coracle/operator/client";
+import type { LeaderElectionOptions } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { resolveOptions } from "../../../core/api/options.ts";
-import { Client } from "../../../core/client/client.ts";
-import { type Clock, systemClock } from "../../../core/clock.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { silentLogger } from "../../../core/logger.ts";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
 import {
   Coordination,
   type CoordinationDeps,
 } from "../../../core/operator/coordination.ts";
-import {
-  LEADER_ELECTION_OPTIONS,
-  type LeaderElectionOptions,
-} from "../../../core/operator/leader_election.ts";
+import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { until } from "../../support/until.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 import {

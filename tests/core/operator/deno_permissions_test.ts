@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { denoPermissions } from "../../../dev/cli/deno_permissions.ts";
 import type { OperatorDescription } from "../../../dev/cli/operator_description.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { PROJECT, runCommand } from "../../support/child_process.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
@@ -15,11 +15,13 @@ function describedOperator(
   host = "127.0.0.1",
   port = 0,
   secure = true,
+  programs: readonly string[] = [],
 ): OperatorDescription {
   return {
     controllers: [],
     settings: {
       namespaces: ["default"],
+      programs,
       probes: {
         port,
         host,
@@ -33,15 +35,21 @@ function describedOperator(
 /** Operator whose first run writes an Event. */
 const OPERATOR = `
 import { Operator } from "${join(PROJECT, "mod.ts")}";
+import { fromCommand } from "${join(PROJECT, "workflows/mod.ts")}";
 const kind = (kind, plural) => ({ group: "", version: "v1", kind, plural, scope: "Namespaced" });
+const PRINTS = "printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: { name: %s }' $PRINTED";
 const operator = new Operator({
   namespaces: ["default"],
   leaderElection: { name: "permissions" },
+  programs: ["sh"],
   probes: { port: 0, host: "127.0.0.1", metrics: { secure: true, port: 0, host: "127.0.0.1" } },
 });
 operator.register(kind("ConfigMap", "configmaps"), {
   async reconcile(_object, ctx) {
     ctx.events.normal("Seen", "It was seen");
+    const [object] = await fromCommand(["sh", "-c", PRINTS]);
+    if (object.metadata.name !== "printed") throw new Error("Nothing printed");
+    await fromCommand(["cat"]).catch(({ message }) => console.log(message));
     await ctx.apply(kind("Secret", "secrets"), { metadata: { name: "seen" } });
     console.log("reconciled");
     setTimeout(() => void operator.stop());
@@ -56,7 +64,7 @@ test("An operator on Deno runs with the permissions of its manifests alone", asy
   try {
     const kubeconfig = writeText(folder, "kubeconfig", server.kubeconfig);
     const program = writeText(folder, "operator.mjs", OPERATOR);
-    const described = describedOperator();
+    const described = describedOperator("127.0.0.1", 0, true, ["sh"]);
     // The kubeconfig stands for the service account of a pod.
     const flags = denoPermissions([described]).map((flag) =>
       flag.replace(API_SERVER_PORT, new URL(server.url).host)
@@ -69,10 +77,20 @@ test("An operator on Deno runs with the permissions of its manifests alone", asy
         ...["--conditions=@coracle/source", "--config", "deno.json"],
         ...permissions,
         program,
-      ], { env: { KUBECONFIG: kubeconfig, DENO_NO_UPDATE_CHECK: "1" } });
+      ], {
+        env: {
+          KUBECONFIG: kubeconfig,
+          DENO_NO_UPDATE_CHECK: "1",
+          PRINTED: "printed",
+        },
+      });
     const { code, stdout, stderr } = await run(flags);
     assert.deepEqual([code, /^reconciled$/m.test(stdout)], [0, true], stderr);
     assert.doesNotMatch(stderr, /NotCapable/);
+    assert.match(
+      stdout,
+      /^Cannot run "cat": it needs the permissions --allow-run with its name/m,
+    );
     const hostless = await run(
       flags.map((flag) => flag.replace("hostname,", "")),
     );

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
 import { getHeapSpaceStatistics } from "node:v8";
-import { limitHeapGrowth } from "../../../core/operator/process_memory.ts";
+import { limitHeapGrowth } from "@coracle/operator/core";
 
 function youngBytes(): number {
   const space = getHeapSpaceStatistics()

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import { VirtualClock } from "@coracle/dev";
+import { type KubernetesObject, Operator } from "@coracle/operator/core";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
 import { inspection, LoopLag } from "../../../core/operator/inspection.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 interface Inspected {
   readonly name: string;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { LeaderElectionOptions, Transport } from "@coracle/operator/core";
 import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
-import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { abortable } from "../../../core/signals.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
@@ -13,7 +13,6 @@ import {
   checkLeaseTimes,
   LEADER_ELECTION_OPTIONS,
   LeaderElection,
-  type LeaderElectionOptions,
 } from "../../../core/operator/leader_election.ts";
 import {
   decideLease,

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ApiError, type Client } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { Lease, LeaseLock } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
 const NAME = { namespace: "default", name: "lock" };

@@ -3,10 +3,10 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import type { Logger } from "@coracle/operator/client";
 import {
   jsonLogger,
   leveledLogger,
-  type Logger,
   unfailingLogger,
 } from "../../../core/logger.ts";
 import {

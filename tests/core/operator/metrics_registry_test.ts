@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+import { MetricsRegistry } from "@coracle/operator/core";
 
 test("MetricsRegistry exposes counters and gauges in Prometheus text format", () => {
   const registry = new MetricsRegistry();

@@ -3,16 +3,18 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { untyped } from "../../../core/api/kind.ts";
-import type { ControllerOptions } from "../../../core/controller/controller_options.ts";
+import {
+  type ControllerOptions,
+  loadOperatorConfig,
+  Operator,
+  type OperatorConfig,
+  untyped,
+} from "@coracle/operator/core";
 import {
   checkControllerNames,
   configuredController,
   configuredOperator,
-  loadOperatorConfig,
 } from "../../../core/operator/operator_config.ts";
-import type { OperatorConfig } from "../../../core/operator/operator_options.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 
 const KIND = untyped({ group: "", version: "v1", kind: "ConfigMap" });
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { InformerPool } from "../../../core/cache/informer/informer_pool.ts";
-import type { ControllerHealth } from "../../../core/controller/controller.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+import {
+  type ControllerHealth,
+  type InformerPool,
+  MetricsRegistry,
+} from "@coracle/operator/core";
 import {
   addOperatorGauges,
   type ObservedState,

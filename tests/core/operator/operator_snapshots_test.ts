@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  type Client,
+  MetricsRegistry,
+  silentLogger,
+} from "@coracle/operator/core";
 import { modulesLoaded } from "../../../core/clock.ts";
 import { readLimited } from "../../../core/config/limited_file.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { openSnapshots } from "../../../core/operator/operator_snapshots.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 test("Virtual clocks wait until the folder of snapshots is opened", async () => {

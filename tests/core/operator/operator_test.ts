@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { z } from "zod";
+import type { Client } from "@coracle/operator/client";
 import { untyped } from "../../../core/api/kind.ts";
-import type { Client } from "../../../core/client/client.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";

@@ -3,18 +3,18 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import process from "node:process";
 import { test } from "node:test";
-import { systemClock } from "../../../core/clock.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { operatorSettings } from "../../../core/operator/operator_options.ts";
+import { VirtualClock } from "@coracle/dev";
 import {
+  Operator,
   type ProbeOptions,
-  probeSettings,
-} from "../../../core/operator/probe_options.ts";
+  systemClock,
+} from "@coracle/operator/core";
+import { operatorSettings } from "../../../core/operator/operator_options.ts";
+import { probeSettings } from "../../../core/operator/probe_options.ts";
 import {
   type ProbeContent,
   ProbeServer,
 } from "../../../core/operator/probe_server.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { until } from "../../support/until.ts";
 
 /** Serves probes, and gives the answer to any bytes. */

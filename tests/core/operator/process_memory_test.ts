@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { totalmem } from "node:os";
 import { test } from "node:test";
-import { silentLogger } from "../../../core/logger.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { Operator } from "../../../core/operator/operator.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  MetricsRegistry,
+  Operator,
+  type OperatorCacheOptions,
+  silentLogger,
+} from "@coracle/operator/core";
 import {
   operatorBudget,
   SYSTEM,
   type SystemMemory,
 } from "../../../core/operator/process_memory.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import type { OperatorCacheOptions } from "../../../core/operator/operator_options.ts";
 import { Gadget, scenario } from "../../support/operator_fixture.ts";
 
 const MIB = 2 ** 20;

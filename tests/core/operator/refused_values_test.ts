@@ -4,15 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
-import { Informer } from "../../../core/cache/informer/informer.ts";
-import { InformerPool } from "../../../core/cache/informer/informer_pool.ts";
-import { MemoryBudget } from "../../../core/cache/store/memory_budget.ts";
-import { Client } from "../../../core/client/client.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
-import { byLabel } from "../../../core/controller/watch/mappers.ts";
+import {
+  Client,
+  Informer,
+  InformerPool,
+  type Kind,
+  MemoryBudget,
+  Operator,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { byLabel, watch } from "@coracle/operator/sources";
 
 const client = new Client({
   transport: {

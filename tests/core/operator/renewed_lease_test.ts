@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type LogFields, silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "@coracle/dev";
+import { type LogFields, silentLogger } from "@coracle/operator/client";
 import {
   type LeaseFailure,
   RenewedLease,
   type RenewedLeaseDeps,
 } from "../../../core/operator/renewed_lease.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Lease on a server that the test lets fail. */
 class ProbedLease extends RenewedLease<RenewedLeaseDeps> {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "@coracle/dev";
+import { type Client, jsonLogger } from "@coracle/operator/client";
 import { RequestAccess } from "../../../core/operator/request_access.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import { jsonLogger } from "../../../core/logger.ts";
 
 const TOKEN = "very-secret";
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { Client } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { Client } from "../../../core/client/client.ts";
 import {
   MemberTracker,
   ShardLeases,
 } from "../../../core/operator/shard_leases.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 const { signal } = new AbortController();
 const KEY = { namespace: "default", name: "shop-a" };

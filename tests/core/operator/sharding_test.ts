@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Transport } from "@coracle/operator/client";
 import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
-import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
@@ -343,10 +343,12 @@ class Group {
   readonly surroundings: Surroundings;
   /** Replicas in use. */
   readonly replicas: Replica[] = [];
+  readonly keys: readonly string[];
   #names = 0;
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: Surroundings, keys: readonly string[] = KEYS) {
     this.surroundings = surroundings;
+    this.keys = keys;
   }
 
   join(): Replica {
@@ -366,7 +368,7 @@ class Group {
   /** Lets every replica that is not paused run its objects. */
   look(): void {
     for (const replica of this.replicas) replica.look();
-    for (const key of KEYS) {
+    for (const key of this.keys) {
       const runners = this.runners(key);
       assert.ok(runners.length <= 1, `${key}: ${runners.join()}`);
     }
@@ -430,7 +432,7 @@ class Replica {
   }
 
   get #owned(): readonly string[] {
-    return KEYS.filter((key) => this.sharding.owns(key));
+    return this.group.keys.filter((key) => this.sharding.owns(key));
   }
 
   #yield(): Promise<void> {
@@ -511,6 +513,44 @@ test("Sharding never runs an object twice under network and scheduler faults", a
     { numRuns: 15 },
   );
 });
+
+for (const end of ["leaves", "is killed"] as const) {
+  test(`Of ten replicas one ${end}: only its keys move, and none runs twice`, () =>
+    atDistance(async (surroundings) => {
+      const { clock } = surroundings;
+      const keys = Array.from({ length: 60 }, (_, at) => `default/${at}`);
+      const group = new Group(surroundings, keys);
+      const { replicas } = group;
+      for (let count = 0; count < 10; count++) group.join();
+      const pass = async (time: number, look = () => {}) => {
+        for (let passed = 0; passed < time; passed += 4_000) {
+          await clock.advance(4_000);
+          group.look();
+          look();
+        }
+      };
+      await pass(30_000);
+      const before = new Map(keys.map((key) => [key, group.runners(key)[0]]));
+      assert.equal(new Set(before.values()).size, 10, "each has a share");
+      const [gone] = replicas.splice(4, 1) as [Replica];
+      const left = end === "leaves" ? gone.leave() : gone.kill();
+      // The keys of the others stay where they are, all the time.
+      await pass(40_000, () => {
+        for (const [key, owner] of before) {
+          if (owner === gone.identity) continue;
+          assert.deepEqual(group.runners(key), [owner], key);
+        }
+      });
+      await left;
+      const moved = keys.filter((key) => before.get(key) === gone.identity);
+      const heirs = new Set(moved.flatMap((key) => group.runners(key)));
+      assert.ok(moved.every((key) => group.runners(key).length === 1));
+      assert.ok(heirs.size > 1, "several replicas take its keys over");
+      const leaving = replicas.map((replica) => replica.leave());
+      await clock.advance(20_000);
+      await Promise.all(leaving);
+    }));
+}
 
 /** Holders of Leases, as stored on the server. */
 async function leases(server: Transport): Promise<readonly string[]> {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import { silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "@coracle/dev";
+import { silentLogger } from "@coracle/operator/client";
 import type { ManagedController } from "../../../core/operator/controller_start.ts";
 import { drain, onStopSignal } from "../../../core/operator/shutdown.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Drains a controller that is idle and one whose run the test ends. */
 function drained() {

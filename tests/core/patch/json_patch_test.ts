@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
 import {
   applyJsonPatch,
+  type JsonPatchOperation,
+} from "@coracle/operator/client";
+import { fc } from "../../support/property.ts";
+import {
   diffJsonPatch,
   JsonPatchError,
-  type JsonPatchOperation,
 } from "../../../core/patch/json_patch.ts";
 import { jsonValues } from "./json_arbitraries.ts";
 

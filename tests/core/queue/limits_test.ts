@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
+import { VirtualClock } from "@coracle/dev";
 import {
   exponentialBackoff,
   noRetry,
-} from "../../../core/queue/retry_policy.ts";
+  type RateLimitWindow,
+} from "@coracle/operator/core";
+import { fc } from "../../support/property.ts";
 import { tokenBucket } from "../../../core/queue/token_bucket.ts";
-import type { RateLimitWindow } from "../../../core/queue/run_windows.ts";
 import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExecutionTest]", () => {
   const policy = exponentialBackoff({

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { fc, REPLAYED } from "../../support/property.ts";
 import {
   Priority,
   type QueueItem,
   SchedulingQueue,
 } from "../../../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** Model of a key. */
 interface KeyModel {

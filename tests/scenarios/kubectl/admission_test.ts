@@ -5,22 +5,25 @@
 import assert from "node:assert/strict";
 import { request } from "node:https";
 import { z } from "zod";
-import { allow, deny } from "../../../core/admission/admission_result.ts";
-import { showsCertificates } from "../../../core/admission/webhook_listener.ts";
-import { Client } from "../../../core/client/client.ts";
-import { clientSettings } from "../../../core/client/client_options.ts";
-import { openConnection } from "../../../core/client/connection.ts";
-import type { Transport } from "../../../core/client/transport/transport.ts";
-import { loadConfig } from "../../../core/config/load_config.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
 import {
+  allow,
+  Client,
+  deny,
+  loadConfig,
+  Operator,
+  silentLogger,
+  type Transport,
+  type WebhookServerOptions,
+} from "@coracle/operator/core";
+import {
+  defineKind,
   mutatingPolicy,
   validatingPolicy,
-} from "../../../core/crd/policies.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import type { WebhookServerOptions } from "../../../core/admission/webhook_options.ts";
+} from "@coracle/operator/crd";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { showsCertificates } from "../../../core/admission/webhook_listener.ts";
+import { clientSettings } from "../../../core/client/client_options.ts";
+import { openConnection } from "../../../core/client/connection.ts";
 import { killGroup, startCommand } from "../../support/child_process.ts";
 import type { Kubectl } from "../../support/kubectl.ts";
 import { kubectlTest } from "../../support/kubectl_test_case.ts";

@@ -3,18 +3,20 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { Pod } from "../../../core/kinds/core_v1.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { applySet, pruneSet } from "../../../workflows/apply/apply_set.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { type Client, Operator, silentLogger } from "@coracle/operator/core";
+import { Pod } from "@coracle/operator/kinds";
+import {
+  applySet,
+  Failed,
+  lintStatus,
+  pruneSet,
+  Stalled,
+  type StepContext,
+  summarized,
+  waitFor,
+} from "@coracle/operator/workflows";
 import { eventSchedule } from "../../../workflows/conditions/reconcile_result.ts";
-import { Failed, Stalled } from "../../../workflows/conditions/outcome.ts";
-import type { StepContext } from "../../../workflows/conditions/summarized_definition.ts";
-import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
-import { summarized } from "../../../workflows/conditions/summarized.ts";
-import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
 import { Kubectl, NO_KUBECTL } from "../../support/kubectl.ts";
 import { Release } from "../../support/release_kind.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Client } from "../../../core/client/client.ts";
-import { type Kind, untyped } from "../../../core/api/kind.ts";
+import type { Client, Kind } from "@coracle/operator/client";
+import { untyped } from "../../../core/api/kind.ts";
 import {
   ConfigMap,
   Deployment,

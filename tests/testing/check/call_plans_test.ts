@@ -6,7 +6,7 @@ import {
   type ObjectOf,
   Operator,
   patchStatus,
-} from "../../../mod.ts";
+} from "@coracle/operator/core";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 
 const Account = defineKind({

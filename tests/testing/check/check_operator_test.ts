@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { UntypedObject } from "../../../core/api/object.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
+import type { CheckReport } from "@coracle/dev";
+import {
+  defineKind,
+  Operator,
+  type UntypedObject,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
   checkOperator,
   type EngineOptions,
@@ -17,7 +20,6 @@ import type {
 } from "../../../dev/testing/check/check_session.ts";
 import type { Violation } from "../../../dev/testing/check/violation.ts";
 import type { RunRecord } from "../../../dev/testing/check/run_record.ts";
-import type { CheckReport } from "../../../dev/testing/check_options.ts";
 import type { Scenario } from "../../../dev/testing/check/workload.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import { checkedObject, event, run, write } from "./check_case.ts";

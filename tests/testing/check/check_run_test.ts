@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Duration } from "../../../core/api/duration.ts";
-import { noUpdate } from "../../../core/controller/result.ts";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
+import type { CheckOptions } from "@coracle/dev";
+import { type Duration, noUpdate, Operator } from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import { runScenario } from "../../../dev/testing/check/check_run.ts";
 import { operatorSource } from "../../../dev/testing/check/operator_source.ts";
 import type { Perturbation } from "../../../dev/testing/check/plan.ts";
@@ -14,7 +13,6 @@ import {
   writeText,
 } from "../../../dev/testing/check/run_record.ts";
 import type { CheckStep } from "../../../dev/testing/check/workload.ts";
-import type { CheckOptions } from "../../../dev/testing/check_options.ts";
 
 const map = (data: Record<string, string>, name = "a") => ({
   apiVersion: "v1",
@@ -127,6 +125,22 @@ test("A step that the server refuses is no error, and is followed by the next", 
   assert.ok(
     steps[2]?.objects.some(({ kind }) => kind === "Secret"),
   );
+});
+
+test("A step patches the status too, as another controller writes it", async () => {
+  const { apiVersion, kind, metadata } = BUDGET;
+  const status = { disruptionsAllowed: 1 };
+  const { steps } = await copied([
+    { apply: BUDGET },
+    {
+      patch: { apiVersion, kind, metadata, spec: { minAvailable: 2 }, status },
+    },
+  ]);
+  const [found] = steps[1]!.objects.filter((one) =>
+    one["kind"] === kind
+  ) as unknown as readonly { spec: object; status: object }[];
+  assert.deepEqual(found?.spec, { ...BUDGET.spec, minAvailable: 2 });
+  assert.partialDeepStrictEqual(found?.status, status);
 });
 
 const BUDGET = {

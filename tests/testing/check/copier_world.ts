@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import type { Perturbation } from "../../../dev/testing/check/perturbations.ts";
 import { importFresh } from "../../../dev/testing/check/fresh_modules.ts";
 import type { WorldOptions } from "../../../dev/testing/check/world_options.ts";

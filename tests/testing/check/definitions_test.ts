@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untyped } from "../../../core/api/kind.ts";
-import type { UntypedObject } from "../../../core/api/object.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { z } from "zod";
+import {
+  defineKind,
+  Operator,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/core";
 
 const Site = defineKind({
   group: "test.coracle.dev",

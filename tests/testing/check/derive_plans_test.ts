@@ -667,6 +667,15 @@ test("A part is deleted again once its object has been changed", () => {
   );
 });
 
+test("Nobody deletes the object in which a job keeps its last run", () => {
+  const annotations = { "jobs.coracle.dev/nightly": "2026-01-01T02:00:00Z" };
+  const state = checkedObject("ConfigMap", "a", { metadata: { annotations } });
+  const deleted = (part: typeof state) =>
+    plansOf("delete", two, run(created, [[gadget, part], [gadget, part]]));
+  assert.equal(deleted(config).length, 1);
+  assert.deepEqual(deleted(state), []);
+});
+
 test("A kind of parts lags behind the others after a step that writes to it", () => {
   const lagging = (...given: Parameters<typeof run>) =>
     plansOf("stale", two, run(...given)).filter((text) => !isOfAll(text));

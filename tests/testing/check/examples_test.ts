@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import { defineKind } from "@coracle/operator/crd";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import {
   exampleObjects,

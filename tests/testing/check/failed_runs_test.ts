@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { patchStatus } from "../../../core/controller/result.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { z } from "zod";
+import { defineKind, Operator, patchStatus } from "@coracle/operator/core";
 
 const Scale = defineKind({
   group: "test.coracle.dev",

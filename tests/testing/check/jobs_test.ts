@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { patchStatus } from "../../../core/controller/result.ts";
-import { Job } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { z } from "zod";
+import { defineKind, Operator, patchStatus } from "@coracle/operator/core";
+import { Job } from "@coracle/operator/kinds";
 
 const Task = defineKind({
   group: "test.coracle.dev",

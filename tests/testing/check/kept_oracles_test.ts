@@ -7,9 +7,9 @@ import {
   type ObjectOf,
   Operator,
   setStatus,
-} from "../../../mod.ts";
+} from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import { MARK, withoutMark } from "../../../dev/testing/check/mark.ts";
 import type { Perturbation } from "../../../dev/testing/check/plan.ts";

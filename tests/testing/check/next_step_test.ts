@@ -7,8 +7,8 @@ import {
   type ObjectOf,
   Operator,
   setStatus,
-} from "../../../mod.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 
 const Account = defineKind({

@@ -4,10 +4,9 @@ import process from "node:process";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
-import { untyped } from "../../../core/api/kind.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import { defineKind, Operator, untyped } from "@coracle/operator/core";
+import { watch } from "@coracle/operator/sources";
 import { host } from "../../../core/client/host.ts";
-import { Operator, watch } from "../../../mod.ts";
 import {
   isDefinitionOf,
   operatorSource,

@@ -413,6 +413,21 @@ test("The number of writes is bounded in each step, by that of the reference", (
   assert.equal(only(judged(busy)).oracle, "bounded");
 });
 
+test("No more than one equal read in two seconds of an idle hour is asked for", () => {
+  const reading = (reads: Readonly<Record<string, number>>) =>
+    clean(
+      run([create], [[gadget, service]], {
+        idle: { duration: 3_600_000, writes: 0, reads },
+      }),
+      "apply",
+    );
+  const many = { "get Secret": 1_800, "list ConfigMap": 1_800 };
+  assert.deepEqual(reading(many), []);
+  const found = only(reading({ ...many, "get Secret": 1_801 }));
+  assert.equal(found.oracle, "stays");
+  assert.match(found.text, /1801 times in an hour .*: "get Secret"$/);
+});
+
 test("The writes of an idle day are bounded by those of the reference", () => {
   const record = run([create], [[gadget, service]], idle(1_000));
   assert.equal(only(judged(record)).oracle, "stays");

@@ -140,6 +140,44 @@ test("A stuck finalizer is found", () => {
   const [found] = judged(run([create], [[stuck, service]]));
   assert.equal(found?.oracle, "finalizer");
   assert.match(found?.text ?? "", /its finalizers stay: \["f"\]$/);
+  const ending = checkedObject("Pod", "a", {
+    metadata: { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [] },
+  });
+  const more = { reference: run([create], [[gadget, service, ending]]) };
+  assert.deepEqual(
+    judged(run([create], [[gadget, service, ending]]), more),
+    [],
+  );
+});
+
+test("Data that nobody made while the operator was down is not missing", () => {
+  const volume = checkedObject("PersistentVolumeClaim", "data");
+  const usual = run([create], [[gadget, service, volume], [volume]]);
+  const found = run([], [[gadget], []]);
+  const more = {
+    reference: usual,
+    scenario: scenario("apply", "delete"),
+    plan: {
+      scenario: "life",
+      perturbations: [{ do: "down", write: 1, step: 0 }],
+    },
+  };
+  const { steps } = more.scenario;
+  // Nobody waits for the operator while it is down.
+  const away = steps.map((one, at) => ({ ...one, settle: at > 0 }));
+  const [first] = judged(found, {
+    ...more,
+    scenario: { ...more.scenario, steps: away },
+  });
+  assert.equal(first, undefined);
+  const lost = run([create], [[volume], []]);
+  assert.match(
+    judged(lost, {
+      ...more,
+      reference: run([create], [[volume], [volume]]),
+    })[0]?.text ?? "",
+    /^PersistentVolumeClaim default\/data is missing/,
+  );
 });
 
 test("An object that is left when the last primary is gone is an orphan", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ObjectKey } from "../../../core/api/object_key.ts";
+import type { ObjectKey } from "@coracle/operator/client";
 import {
   type Perturbation,
   Perturbations,

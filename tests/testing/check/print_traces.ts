@@ -1,7 +1,7 @@
 /** Prints the traces of worlds, for the test that compares the runtimes. */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import { importFresh } from "../../../dev/testing/check/fresh_modules.ts";
 import { COPIER, copier, runCopier } from "./copier_world.ts";
 import { runWorld, type WorldRun, type WorldStep } from "./run_world.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
+import { Operator } from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import {
   CheckSession,
   type Judgement,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { UntypedObject } from "../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import type { ObjectReference } from "../../../dev/testing/check/object_reference.ts";
 import type { TraceEntry } from "../../../dev/testing/check/trace.ts";
 import { World } from "../../../dev/testing/check/world.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OpenApiSchema } from "@coracle/operator/core";
 import { loadPatterns } from "../../../dev/apiserver/cel/pattern.ts";
 import { validateSchema } from "../../../dev/apiserver/crd/schema/schema_validator.ts";
-import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { textMatching } from "../../../dev/testing/check/pattern_text.ts";
 import {
   changed,
@@ -183,6 +183,19 @@ test("A fitting list or map has one optional item, within its bounds", () => {
     "key-1": 1,
     "key-2": "a",
   });
+});
+
+test("The keys of a map of quantities are names of resources", () => {
+  const schema = {
+    type: "object",
+    additionalProperties: { "x-kubernetes-int-or-string": true },
+  };
+  const value = fittingValue(schema);
+  assert.deepEqual(value, { cpu: 1 });
+  assert.deepEqual(
+    leafChanges(schema, value).map(({ path, value }) => [path[0], value]),
+    [["cpu", "50%"], ["cpu", 2], ["cpu", undefined], ["memory", 1]],
+  );
 });
 
 test("A value of an enumeration is changed to each of the others", () => {

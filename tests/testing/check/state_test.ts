@@ -55,6 +55,17 @@ test("States are equal if only times, UIDs, versions and addresses differ", () =
   assert.deepEqual(differ(run(1, "1"), run(2, "2")), []);
 });
 
+test("An empty list is as good as none, unlike an empty object", () => {
+  const volumes = (...all: JsonObject[]) => [
+    object("Gadget", "a", { spec: { volumes: all } }),
+  ];
+  assert.deepEqual(
+    differ(volumes(), [object("Gadget", "a", { spec: {} })]),
+    [],
+  );
+  assert.equal(differ(volumes({ emptyDir: {} }), volumes({})).length, 1);
+});
+
 test("An owner that is gone and an older observed generation are differences", () => {
   const owned = (owner: string) => [
     object("Gadget", "a", {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind, Operator, patchStatus } from "../../../mod.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { defineKind, Operator, patchStatus } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { checkOperator } from "../../../dev/testing/check/check_operator.ts";
 import type { OperatorCluster } from "../../../dev/testing/check/world_options.ts";
 

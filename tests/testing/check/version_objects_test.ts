@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { schemaOf } from "../../../core/kinds/mod.ts";
+import { defineKind } from "@coracle/operator/crd";
+import { schemaOf } from "@coracle/operator/kinds";
 import { versionObjects } from "../../../dev/testing/check/version_objects.ts";
 
 test("versionObjects changes the fields near the top of a large kind first", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CrdManifest } from "../../../core/crd/crd_object.ts";
+import type { CrdManifest } from "@coracle/operator/crd";
 import type { JsonObject } from "../../../core/patch/json_value.ts";
 import {
   appliedKeys,
@@ -154,6 +154,28 @@ test("scenarios share what is owned between two objects, one after the other", a
     (object) => (object["metadata"] as JsonObject)["name"] !== "a-2",
   );
   assert.equal(refused.has("share"), false);
+});
+
+test("scenarios have an object of the same name in another namespace", async () => {
+  const found = await made([gadget("a")]);
+  assert.deepEqual(stepsOf(found.get("elsewhere")), [
+    "apply Namespace elsewhere …",
+    "apply Gadget default/a",
+    "apply Gadget elsewhere/a",
+    "delete Gadget default/a",
+  ]);
+  const direct = found.get("direct-elsewhere");
+  assert.deepEqual(stepsOf(direct), [
+    "apply Namespace elsewhere …",
+    "apply Gadget elsewhere/a",
+  ]);
+  assert.deepEqual(direct?.sameAs, {
+    scenario: "elsewhere",
+    step: 3,
+    isShared: true,
+  });
+  const cluster = await made([{ ...gadget("a"), metadata: { name: "a" } }]);
+  assert.equal(cluster.has("elsewhere"), false);
 });
 
 test("scenarios change each field and back, if the server accepts both", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { World } from "../../../dev/testing/check/world.ts";
 import {
   COPIER,

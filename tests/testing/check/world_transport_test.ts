@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { HttpRequest, HttpResponse } from "@coracle/operator/client";
 import type { Change } from "../../../dev/apiserver/storage/history.ts";
 import { nextTurn } from "../../../core/clock.ts";
-import type {
-  HttpRequest,
-  HttpResponse,
-} from "../../../core/client/transport/transport.ts";
 import type { WriteVerdict } from "../../../dev/testing/check/perturbations.ts";
 import type {
   EventEntry,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { Client, systemClock } from "@coracle/operator/client";
 import { ConfigMap } from "@coracle/operator/kinds";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
 import { readCluster } from "../../../dev/testing/plan/read_cluster.ts";
 import { mixedNote, Snapshot } from "../../../dev/testing/plan/snapshot.ts";
 

@@ -3,6 +3,8 @@ import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { MetricsRegistry } from "@coracle/operator/core";
 import { encodeHead } from "../../../core/cache/snapshot/snapshot_format.ts";
 import {
   encodeEntry,
@@ -12,9 +14,7 @@ import {
 import { RecordingRing } from "../../../core/controller/record/recording_ring.ts";
 import type { RecordSettings } from "../../../core/controller/record/record_options.ts";
 import { leveledLogger } from "../../../core/logger.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { readRecording } from "../../../dev/testing/replay/read_recording.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 
 const folder = temporaryFolder();

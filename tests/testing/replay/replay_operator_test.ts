@@ -8,13 +8,12 @@ import { Secret } from "@coracle/operator/kinds";
 import { readRecording } from "../../../dev/testing/replay/read_recording.ts";
 import { replayOperator } from "../../../dev/testing/replay/replay_operator.ts";
 import type { ReplayReport } from "../../../dev/testing/replay/replay_report.ts";
-import { TestCluster } from "../../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 import { recordTime, SECRET } from "./recorded_hour.ts";
 import { Shop } from "./shop.ts";
 import * as operators from "./shop_operators.ts";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { TestCluster, VirtualClock } from "@coracle/dev";
 
 const folder = temporaryFolder();
 const file = fileURLToPath(new URL("./shop_operators.ts", import.meta.url));

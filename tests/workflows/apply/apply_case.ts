@@ -1,9 +1,7 @@
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { AuditEvent } from "../../../dev/apiserver/request_handler.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { Client } from "../../../core/client/client.ts";
-import type { AppliedChange } from "../../../workflows/apply/change_set.ts";
+import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
+import type { Client, KubernetesObject } from "@coracle/operator/client";
+import type { AppliedChange } from "@coracle/operator/workflows";
 import type { SetOptions } from "../../../workflows/apply/apply_set.ts";
 
 /** To whom the sets of these tests belong. */

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ObjectReference } from "@coracle/operator/workflows";
 import { fc } from "../../support/property.ts";
 import {
   applyStages,
   compareForApply,
 } from "../../../workflows/apply/apply_order.ts";
-import type { ObjectReference } from "../../../workflows/kstatus/wait_for.ts";
 
 function reference(
   kind: string,

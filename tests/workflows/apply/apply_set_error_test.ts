@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { Deployment } from "../../../core/kinds/apps_v1.ts";
+import type { Client } from "@coracle/operator/client";
+import { crdManifest } from "@coracle/operator/crd";
 import {
   ConfigMap,
+  Deployment,
+  type KubernetesObject,
   PersistentVolume,
   PersistentVolumeClaim,
-} from "../../../core/kinds/core_v1.ts";
+} from "@coracle/operator/kinds";
 import {
   applySet,
+  ApplySetError,
   diffSet,
   pruneSet,
-} from "../../../workflows/apply/apply_set.ts";
-import { ApplySetError } from "../../../workflows/apply/change_set.ts";
-import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
+  waitFor,
+} from "@coracle/operator/workflows";
 import { until } from "../../support/until.ts";
 import { Release } from "../../support/release_kind.ts";
 import {

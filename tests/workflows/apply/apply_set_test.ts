@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { ConfigMap, Secret, Service } from "../../../core/kinds/core_v1.ts";
+import { ApiError } from "@coracle/operator/client";
+import { crdManifest } from "@coracle/operator/crd";
 import {
-  applySet,
-  diffSet,
-  pruneSet,
-} from "../../../workflows/apply/apply_set.ts";
+  ConfigMap,
+  type KubernetesObject,
+  Secret,
+  Service,
+} from "@coracle/operator/kinds";
+import { applySet, diffSet, pruneSet } from "@coracle/operator/workflows";
 import { Release } from "../../support/release_kind.ts";
 import {
   applyTest,

@@ -2,11 +2,8 @@ import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  fromFiles,
-  fromYaml,
-  manifestObjects,
-} from "../../../workflows/apply/manifests.ts";
+import { fromFiles, fromYaml } from "@coracle/operator/workflows";
+import { manifestObjects } from "../../../workflows/apply/manifests.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 const named = (name: string) =>

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
+import { ApiError } from "@coracle/operator/client";
+import { ApplySetError } from "@coracle/operator/workflows";
 import { hasPolicy } from "../../../workflows/apply/apply_set.ts";
-import {
-  ApplySetError,
-  objectChanges,
-} from "../../../workflows/apply/change_set.ts";
+import { objectChanges } from "../../../workflows/apply/change_set.ts";
 
 function object(fields: object, metadata: object = {}) {
   return {

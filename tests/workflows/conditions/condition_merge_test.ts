@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Condition } from "../../../workflows/conditions/condition.ts";
+import type { Condition } from "@coracle/operator/workflows";
 import { summarizeConditions } from "../../../workflows/conditions/reconcile_result.ts";
 
 function condition(

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
-import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
+  type Condition,
   ConditionConflictError,
-  rebaseConditions,
-} from "../../../workflows/conditions/shared_status.ts";
+} from "@coracle/operator/workflows";
+import { fc } from "../../support/property.ts";
+import { rebaseConditions } from "../../../workflows/conditions/shared_status.ts";
 
 function ready(reason: string, lastTransitionTime = "t0"): Condition {
   return {

@@ -2,16 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   type Condition,
-  conditionsIn,
   findCondition,
   isReady,
+  removeCondition,
+  setCondition,
+} from "@coracle/operator/workflows";
+import {
+  conditionsIn,
   isReconciling,
   limitMessage,
   markAs,
   MAX_MESSAGE_LENGTH,
-  removeCondition,
   sameState,
-  setCondition,
 } from "../../../workflows/conditions/condition.ts";
 
 const first = { now: Date.parse("2026-01-01T00:00:00.900Z"), generation: 1 };

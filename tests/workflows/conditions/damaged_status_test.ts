@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { systemClock } from "../../../core/clock.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
+import { type Kind, silentLogger, systemClock } from "@coracle/operator/client";
+import type { Context } from "@coracle/operator/core";
 import {
   type Conditioned,
+  intervalSchedule,
   isReady,
-} from "../../../workflows/conditions/condition.ts";
-import { intervalSchedule } from "../../../workflows/conditions/reconcile_result.ts";
-import { REQUESTED_AT } from "../../../workflows/conditions/summarized_definition.ts";
-import { summarized } from "../../../workflows/conditions/summarized.ts";
+  REQUESTED_AT,
+  summarized,
+} from "@coracle/operator/workflows";
+import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
 import { fc } from "../../support/property.ts";
 
 const Site: Kind<Conditioned> = {

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type DependencyReference,
-  requireReady,
-} from "../../../workflows/kstatus/dependencies.ts";
+import { requireReady } from "@coracle/operator/workflows";
+import type { DependencyReference } from "../../../workflows/kstatus/dependencies.ts";
 import { isOutcome } from "../../../workflows/conditions/outcome.ts";
 import { Release } from "../../support/release_kind.ts";
 

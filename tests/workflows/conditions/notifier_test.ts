@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { jsonLogger } from "@coracle/operator/client";
+import { WebhookNotifier } from "@coracle/operator/workflows";
 import { nextTurn } from "../../../core/clock.ts";
-import { jsonLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import {
-  type Notification,
-  WebhookNotifier,
-  type WebhookNotifierOptions,
+import type {
+  Notification,
+  WebhookNotifierOptions,
 } from "../../../workflows/conditions/notifier.ts";
 import { inTime } from "../../support/in_time.ts";
 import { until } from "../../support/until.ts";

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  AccessDeniedError,
-  checkAccess,
-  type CrossReference,
-} from "../../../workflows/conditions/reference_access.ts";
+import { AccessDeniedError, checkAccess } from "@coracle/operator/workflows";
+import type { CrossReference } from "../../../workflows/conditions/reference_access.ts";
 
 const FROM = { namespace: "shop", labels: { team: "blue", tier: "front" } };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { requestsOf } from "../../../workflows/conditions/summarized_definition.ts";
+import { requestsOf } from "@coracle/operator/workflows";
 
 const names = { requestedAt: "r", forceAt: "f" };
 

@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  type Condition,
+  Failed,
+  findCondition,
+  intervalSchedule,
+  jittered,
+  setCondition,
+  Stalled,
+  Waiting,
+} from "@coracle/operator/workflows";
+import {
   computeReconcileResult,
   eventSchedule,
   hasRecovered,
-  intervalSchedule,
-  jittered,
   PROGRESSING_WITH_RETRY,
   progressiveStatus,
   summarizeResult,
 } from "../../../workflows/conditions/reconcile_result.ts";
 import {
-  type Condition,
-  findCondition,
-  setCondition,
-} from "../../../workflows/conditions/condition.ts";
-import {
   combineResults,
-  Failed,
   isOutcome,
-  Stalled,
   type StepResult,
-  Waiting,
   withoutUrlQueries,
 } from "../../../workflows/conditions/outcome.ts";
 

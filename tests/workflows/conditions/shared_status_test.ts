@@ -1,21 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { AuditEvent } from "../../../dev/apiserver/request_handler.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import { installCrd } from "../../../core/crd/install_crd.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import {
-  type NewCondition,
-  removeCondition,
-  setCondition,
-} from "../../../workflows/conditions/condition.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
+import { ApiError } from "@coracle/operator/client";
+import { installCrd } from "@coracle/operator/crd";
 import {
   accessByClient,
   ConditionConflictError,
+  type NewCondition,
+  removeCondition,
+  setCondition,
   SharedStatus,
-  type SharedStatusOptions,
-} from "../../../workflows/conditions/shared_status.ts";
+} from "@coracle/operator/workflows";
+import type { SharedStatusOptions } from "../../../workflows/conditions/shared_status.ts";
 import { Release } from "../../support/release_kind.ts";
 
 const KEY = { namespace: "default", name: "web" };

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { Condition } from "../../../workflows/conditions/condition.ts";
-import {
-  SharedStatus,
-  type SharedStatusOptions,
-} from "../../../workflows/conditions/shared_status.ts";
+import { ApiError } from "@coracle/operator/client";
+import { type Condition, SharedStatus } from "@coracle/operator/workflows";
+import type { SharedStatusOptions } from "../../../workflows/conditions/shared_status.ts";
 import type { Release } from "../../support/release_kind.ts";
 
 const READY: Condition = {

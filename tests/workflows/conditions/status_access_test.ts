@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Client } from "../../../core/client/client.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import {
-  accessByClient,
-  accessByContext,
-} from "../../../workflows/conditions/shared_status.ts";
+import type { Client, Context } from "@coracle/operator/core";
+import { accessByClient } from "@coracle/operator/workflows";
+import { accessByContext } from "../../../workflows/conditions/shared_status.ts";
 import { Release } from "../../support/release_kind.ts";
 
 const key = { namespace: "default", name: "web" };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Condition } from "../../../workflows/conditions/condition.ts";
-import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
+import { type Condition, lintStatus } from "@coracle/operator/workflows";
 
 interface Shape {
   readonly generation?: number;

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { checkStatus } from "../../../core/crd/check_status.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { conditionedStatus } from "../../../workflows/conditions/status_schema.ts";
+import { checkStatus, defineKind } from "@coracle/operator/crd";
+import { conditionedStatus } from "@coracle/operator/workflows";
 
 const names = { group: "example.com", version: "v1", kind: "Bucket" };
 const spec = z.object({});

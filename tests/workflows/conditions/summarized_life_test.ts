@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { isReady } from "../../../workflows/conditions/condition.ts";
+import {
+  Failed,
+  isReady,
+  REQUESTED_AT,
+  Waiting,
+} from "@coracle/operator/workflows";
 import type { Notification } from "../../../workflows/conditions/notifier.ts";
-import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
-import { REQUESTED_AT } from "../../../workflows/conditions/summarized_definition.ts";
 import {
   conditionText,
   conditionTypes,

@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  type Condition,
-  isReady,
-} from "../../../workflows/conditions/condition.ts";
+import { type Condition, isReady } from "@coracle/operator/workflows";
 import {
   conditionText,
   FETCHED,

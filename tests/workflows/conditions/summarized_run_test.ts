@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { removeFinalizer } from "../../../core/controller/result.ts";
-import { silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  type Context,
+  removeFinalizer,
+  silentLogger,
+} from "@coracle/operator/core";
+import {
+  Failed,
+  intervalSchedule,
+  Stalled,
+  type Step,
+  summarized,
+  type SummarizedDefinition,
+} from "@coracle/operator/workflows";
 import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import { Failed, Stalled } from "../../../workflows/conditions/outcome.ts";
-import { intervalSchedule } from "../../../workflows/conditions/reconcile_result.ts";
-import { summarized } from "../../../workflows/conditions/summarized.ts";
-import type {
-  Step,
-  SummarizedDefinition,
-} from "../../../workflows/conditions/summarized_definition.ts";
 import { conditionText, FETCHED } from "../../support/release_fixture.ts";
 import { Release } from "../../support/release_kind.ts";
 

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import {
-  eventSchedule,
-  intervalSchedule,
-} from "../../../workflows/conditions/reconcile_result.ts";
-import { isReady } from "../../../workflows/conditions/condition.ts";
-import {
   Failed,
+  intervalSchedule,
+  isReady,
+  lintStatus,
   Stalled,
   Waiting,
-} from "../../../workflows/conditions/outcome.ts";
-import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
+} from "@coracle/operator/workflows";
+import { eventSchedule } from "../../../workflows/conditions/reconcile_result.ts";
 import {
   conditionText,
   conditionTypes,

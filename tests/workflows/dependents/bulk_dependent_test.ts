@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import { ApiError, bulkDependent, Operator, Workflow } from "@coracle/operator";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { nextTurn } from "../../../core/clock.ts";
 import { connectionError } from "../../../core/client/transport/transport_error.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
 import { attemptAll } from "../../../workflows/dependents/dependent.ts";
-import { bulkDependent, Workflow } from "../../../workflows/mod.ts";
 
 /** Makes the ConfigMaps that `names` of the primary lists. */
 const maps = new Workflow<ConfigMap>().add(

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { KubernetesObject, ObjectMeta } from "../../../core/api/object.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { ConfigMap, Namespace, Secret } from "../../../core/kinds/mod.ts";
+import { ApiError } from "@coracle/operator/client";
+import type { Context, EventSource } from "@coracle/operator/core";
+import {
+  ConfigMap,
+  type KubernetesObject,
+  Namespace,
+  type ObjectMeta,
+  Secret,
+} from "@coracle/operator/kinds";
 import {
   appliedMetadata,
   DependentResource,

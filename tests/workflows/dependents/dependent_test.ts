@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
+import { ApiError } from "@coracle/operator/client";
 import {
   attemptAll,
   BULK_CONCURRENCY,

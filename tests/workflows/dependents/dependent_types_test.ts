@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import { defineKind } from "@coracle/operator/crd";
 import {
   ConfigMap,
   Deployment,
   type Namespace,
   NetworkPolicy,
   RoleBinding,
-} from "../../../core/kinds/mod.ts";
-import type { KubernetesDependent } from "../../../workflows/dependents/dependent.ts";
+} from "@coracle/operator/kinds";
 import {
   bulkDependent,
+  type KubernetesDependent,
   kubernetesDependent,
-} from "../../../workflows/dependents/kubernetes_dependent.ts";
-import { Workflow } from "../../../workflows/graph/workflow.ts";
+  Workflow,
+} from "@coracle/operator/workflows";
 
 const metadata = { name: "a" };
 const template = { spec: { containers: [{ name: "web" }] } };

@@ -1,24 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { untyped } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { keyOf, keyText } from "../../../core/api/object_key.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { nextTurn } from "../../../core/clock.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { pollingSource } from "../../../sources/mod.ts";
-import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import {
+  type Context,
+  defineKind,
+  type EventSource,
+  Operator,
+  pollingSource,
+} from "@coracle/operator";
+import { keyText, untyped } from "@coracle/operator/client";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
 import {
   configMapState,
   externalBulkDependent,
   externalDependent,
+  isGone,
   statusState,
-} from "../../../workflows/dependents/external_dependent.ts";
-import { isGone, Workflow } from "../../../workflows/mod.ts";
+  Workflow,
+} from "@coracle/operator/workflows";
+import { keyOf } from "../../../core/api/object_key.ts";
+import { nextTurn } from "../../../core/clock.ts";
 import { gadget } from "../../support/source_context.ts";
 
 const Gadget = untyped({

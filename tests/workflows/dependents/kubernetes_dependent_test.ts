@@ -1,18 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { keyText, type ObjectKey } from "../../../core/api/object_key.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
-import type { WatchingSource } from "../../../core/controller/watch/watch_source.ts";
-import { byLabel } from "../../../core/controller/watch/mappers.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { keyText, type ObjectKey } from "@coracle/operator/client";
+import type { Context, EventSource } from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
+import { byLabel } from "@coracle/operator/sources";
 import {
   bulkDependent,
   kubernetesDependent,
   readOnlyBulkDependent,
   readOnlyDependent,
-} from "../../../workflows/dependents/kubernetes_dependent.ts";
+} from "@coracle/operator/workflows";
+import type { WatchingSource } from "../../../core/controller/watch/watch_source.ts";
 import { gadget } from "../../support/source_context.ts";
 
 type Source = EventSource<KubernetesObject, ConfigMap>;

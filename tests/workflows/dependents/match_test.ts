@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
+import { UpdateLoopError } from "@coracle/operator/workflows";
 import {
   firstDifference,
   MatchMemory,
@@ -9,10 +10,7 @@ import type {
   Form,
   StructForm,
 } from "../../../workflows/dependents/value_form.ts";
-import {
-  UpdateLoopError,
-  UpdateLoops,
-} from "../../../workflows/dependents/update_loop.ts";
+import { UpdateLoops } from "../../../workflows/dependents/update_loop.ts";
 
 const owned = {
   "f:metadata": { "f:labels": { "f:app": {} } },

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { ApplyObject, UntypedObject } from "../../../core/api/object.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import type {
+  ApplyObject,
+  Kind,
+  UntypedObject,
+} from "@coracle/operator/client";
 import { keyOf } from "../../../core/api/object_key.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
 import { desiredObject } from "../../../workflows/dependents/dependent_resource.ts";
 import { MatchMemory } from "../../../workflows/dependents/field_match.ts";
 

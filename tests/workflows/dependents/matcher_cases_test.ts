@@ -1,7 +1,7 @@
 import type {
   ManagedFieldsEntry,
   UntypedObject,
-} from "../../../core/api/object.ts";
+} from "@coracle/operator/client";
 import {
   ConfigMap,
   Deployment,
@@ -9,7 +9,7 @@ import {
   Role,
   Secret,
   StatefulSet,
-} from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
 import { testMatcher, WEB, workload } from "./matcher_case.ts";
 
 const owned = {

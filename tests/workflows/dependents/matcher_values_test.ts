@@ -3,7 +3,7 @@ import {
   Deployment,
   ReplicaSet,
   StatefulSet,
-} from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
 import {
   type MatcherCase,
   testMatcher,

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { keyText, type ObjectKey } from "../../../core/api/object_key.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  keyText,
+  type ObjectKey,
+  silentLogger,
+} from "@coracle/operator/client";
+import type { Context, EventSource } from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
+import { kubernetesDependent } from "@coracle/operator/workflows";
 import { DependentResource } from "../../../workflows/dependents/dependent_resource.ts";
-import { kubernetesDependent } from "../../../workflows/dependents/kubernetes_dependent.ts";
 import { gadget } from "../../support/source_context.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
 
 /** A server and a cache with nothing but ConfigMaps. */
 class Maps {

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  UpdateLoopError,
-  UpdateLoops,
-} from "../../../workflows/dependents/update_loop.ts";
+import { UpdateLoopError } from "@coracle/operator/workflows";
+import { UpdateLoops } from "../../../workflows/dependents/update_loop.ts";
 
 /** Numbers of the attempts, from 1, that may write. */
 function written(

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { fc } from "../../support/property.ts";
-import { untyped } from "../../../core/api/kind.ts";
-import { defineKind } from "../../../core/crd/define_kind.ts";
+import { untyped } from "@coracle/operator/client";
+import { defineKind } from "@coracle/operator/crd";
 import {
   ConfigMap,
   Deployment,
@@ -11,7 +10,8 @@ import {
   NetworkPolicy,
   RoleBinding,
   StatefulSet,
-} from "../../../core/kinds/mod.ts";
+} from "@coracle/operator/kinds";
+import { fc } from "../../support/property.ts";
 import {
   formOfKind,
   formOfSchema,

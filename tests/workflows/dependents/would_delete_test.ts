@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { byLabel } from "../../../core/controller/watch/mappers.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
-import { ConfigMap, Secret } from "../../../core/kinds/mod.ts";
+import type { Kind } from "@coracle/operator/client";
+import {
+  ConfigMap,
+  type KubernetesObject,
+  Secret,
+} from "@coracle/operator/kinds";
+import { byLabel, watch } from "@coracle/operator/sources";
 import {
   bulkDependent,
   kubernetesDependent,
-  wouldDelete,
-} from "../../../workflows/dependents/kubernetes_dependent.ts";
+} from "@coracle/operator/workflows";
+import { wouldDelete } from "../../../workflows/dependents/kubernetes_dependent.ts";
 
 const list = { desired: () => [] };
 const bulk = (options: object = {}, kind: Kind = ConfigMap) =>

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ResolvedKind } from "../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import type { EventSource } from "../../../core/controller/event_source.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import { Activation, crdPresent } from "../../../workflows/graph/activation.ts";
-import type { WorkflowNode } from "../../../workflows/graph/node.ts";
+import { VirtualClock } from "@coracle/dev";
+import type {
+  Context,
+  EventSource,
+  KubernetesObject,
+  ResolvedKind,
+} from "@coracle/operator/core";
+import { crdPresent, type WorkflowNode } from "@coracle/operator/workflows";
+import { Activation } from "../../../workflows/graph/activation.ts";
 import { gadget, recordedContext } from "../../support/source_context.ts";
 
 type Node = WorkflowNode<KubernetesObject>;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ResolvedKind } from "../../../core/api/kind.ts";
-import type { SourceContext } from "../../../core/controller/event_source.ts";
-import { silentLogger } from "../../../core/logger.ts";
+import { type ResolvedKind, silentLogger } from "@coracle/operator/client";
+import type { SourceContext } from "@coracle/operator/core";
 import { CrdPresence } from "../../../workflows/graph/activation.ts";
 
 const KIND: ResolvedKind = {

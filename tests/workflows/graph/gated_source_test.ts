@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import { VirtualClock } from "@coracle/dev";
+import { silentLogger } from "@coracle/operator/client";
 import type {
   EventSource,
   NamespaceSet,
   SourceContext,
-} from "../../../core/controller/event_source.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+} from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
 import {
   Activation,
   CrdPresence,

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Duration } from "../../../core/api/duration.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { systemClock } from "../../../core/clock.ts";
-import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
-  asVerdict,
+  type Duration,
+  type KubernetesObject,
+  systemClock,
+} from "@coracle/operator/client";
+import {
+  type Condition,
   isCurrent,
   isGone,
   type NodeResult,
-} from "../../../workflows/graph/node.ts";
-import {
   WorkflowError,
   WorkflowResult,
-} from "../../../workflows/graph/workflow_result.ts";
+} from "@coracle/operator/workflows";
+import { asVerdict } from "../../../workflows/graph/node.ts";
 
 function result(nodes: Record<string, Partial<NodeResult>>): WorkflowResult {
   return new WorkflowResult(

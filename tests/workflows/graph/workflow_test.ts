@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import type { NodeState, WorkflowNode } from "../../../workflows/graph/node.ts";
-import { Workflow } from "../../../workflows/graph/workflow.ts";
+import type { Context } from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
+import { watch } from "@coracle/operator/sources";
 import {
   bulkDependent,
   kubernetesDependent,
+  objectsDependent,
   readOnlyDependent,
-} from "../../../workflows/dependents/kubernetes_dependent.ts";
-import { objectsDependent } from "../../../workflows/apply/objects_dependent.ts";
-import { ConfigMap } from "../../../core/kinds/core_v1.ts";
-import { watch } from "../../../core/controller/watch/watch_source.ts";
+  Workflow,
+  type WorkflowNode,
+} from "@coracle/operator/workflows";
+import { fc } from "../../support/property.ts";
+import type { NodeState } from "../../../workflows/graph/node.ts";
 
 const primary: KubernetesObject = { metadata: { name: "x" } };
 // The executors and these dependents look at nothing else of the context.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { augmentStatus } from "../../../workflows/kstatus/status_of.ts";
+import { augmentStatus } from "@coracle/operator/workflows";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 const LATER = NOW + 60_000;

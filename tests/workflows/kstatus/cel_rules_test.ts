@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { celRules } from "../../../workflows/kstatus/cel_rules.ts";
-import { statusOf } from "../../../workflows/kstatus/status_of.ts";
+import { celRules, statusOf } from "@coracle/operator/workflows";
 
 type CelHealthCheck = Parameters<typeof celRules>[0][number];
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
 import {
-  aggregateStatus,
   augmentStatus,
+  lintStatus,
   statusOf,
-} from "../../../workflows/kstatus/status_of.ts";
+} from "@coracle/operator/workflows";
+import { aggregateStatus } from "../../../workflows/kstatus/status_of.ts";
 import { jobCompletionStatus } from "../../../workflows/kstatus/status_rules.ts";
 
 const NOW = Date.parse("2026-01-01T00:01:00Z");

@@ -1,25 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  KubernetesObject,
-  OwnerReference,
-} from "../../../core/api/object.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { AuditEvent } from "../../../dev/apiserver/request_handler.ts";
-import type { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
+import type { Client } from "@coracle/operator/client";
 import {
+  ConfigMap,
   Deployment,
+  Job,
+  type KubernetesObject,
+  type OwnerReference,
+  Pod,
   ReplicaSet,
   StatefulSet,
-} from "../../../core/kinds/apps_v1.ts";
-import { Job } from "../../../core/kinds/batch_v1.ts";
-import { ConfigMap, Pod } from "../../../core/kinds/core_v1.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import {
-  WaitError,
-  waitFor,
-  type WaitOptions,
-} from "../../../workflows/kstatus/wait_for.ts";
+} from "@coracle/operator/kinds";
+import { WaitError, waitFor } from "@coracle/operator/workflows";
+import type { WaitOptions } from "../../../workflows/kstatus/wait_for.ts";
 
 const NAMESPACE = "default";
 const LABELS = { app: "web" };

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Context } from "../../../core/controller/context.ts";
-import { noUpdate } from "../../../core/controller/result.ts";
-import { Canary } from "../../../workflows/phases/canary.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { type Context, noUpdate } from "@coracle/operator/core";
+import { Canary } from "@coracle/operator/workflows";
 import { Gadget, scenario } from "../../support/operator_fixture.ts";
 
 scenario(

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeMap, diffText } from "../../../workflows/phases/change_map.ts";
+import { changeMap } from "@coracle/operator/workflows";
+import { diffText } from "../../../workflows/phases/change_map.ts";
 
 const diff = changeMap({
   replicas: "scale",

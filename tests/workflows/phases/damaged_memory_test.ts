@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PhasedStatus } from "../../../workflows/phases/phased_status.ts";
-import type { StatesObject } from "../../../workflows/phases/states.ts";
 import {
   oneShotTask,
+  type PhasedStatus,
+  states,
+  type StatesObject,
   type TaskObject,
-} from "../../../workflows/phases/one_shot_task.ts";
-import { states } from "../../../workflows/phases/states.ts";
+} from "@coracle/operator/workflows";
 import { fc } from "../../support/property.ts";
 import { PhasedStore } from "./phased_store.ts";
 import { PhasedWorld } from "./phased_world.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../core/api/api_error.ts";
-import { ApiServer } from "../../../dev/apiserver/server.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { Namespace } from "../../../core/kinds/core_v1.ts";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { ApiError, type Client } from "@coracle/operator/client";
+import { Namespace } from "@coracle/operator/kinds";
 import {
   ExclusiveStatus,
   type ExclusiveStatusOptions,

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noMetrics } from "../../../core/metrics.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import { LifecycleMetrics } from "../../../workflows/phases/lifecycle_metrics.ts";
+import { VirtualClock } from "@coracle/dev";
+import { MetricsRegistry, noMetrics } from "@coracle/operator/core";
+import {
+  LifecycleMetrics,
+  type PhasedObject,
+  type PhasedStatus,
+} from "@coracle/operator/workflows";
 import {
   INVALID_SPEC,
   type Lifecycle,
   lifecycleOf,
-  type PhasedObject,
-  type PhasedStatus,
 } from "../../../workflows/phases/phased_status.ts";
 
 const TARGET = { spec: {}, generation: 1 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { newFailures } from "../../../workflows/phases/new_failures.ts";
+import { newFailures } from "@coracle/operator/workflows";
 
 function history(count: number) {
   return Array.from(

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
+import type { Kind } from "@coracle/operator/client";
 import {
   oneShotTask,
   type TaskDefinition,
   type TaskObject,
-} from "../../../workflows/phases/one_shot_task.ts";
+} from "@coracle/operator/workflows";
 import { type Kill, PhasedStore } from "./phased_store.ts";
 
 type Backup = TaskObject<string> & { spec: { of: string } };

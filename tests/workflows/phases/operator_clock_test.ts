@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { defineKind } from "../../../core/crd/define_kind.ts";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { Operator } from "../../../core/operator/operator.ts";
-import { VirtualClock, withTestCluster } from "../../../dev/mod.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import { defineKind, MetricsRegistry, Operator } from "@coracle/operator/core";
 import {
   conditionedStatus,
   intervalSchedule,
@@ -13,7 +11,7 @@ import {
   phasedStatus,
   states,
   summarized,
-} from "../../../workflows/mod.ts";
+} from "@coracle/operator/workflows";
 
 const named = {
   group: "sample.coracle.dev",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Waiting } from "../../../workflows/conditions/outcome.ts";
+import { Waiting } from "@coracle/operator/workflows";
 import { ExclusiveStatus } from "../../../workflows/phases/exclusive_status.ts";
 import { Engine, PhasedWorld } from "./phased_world.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Failed } from "../../../workflows/conditions/outcome.ts";
+import { Failed } from "@coracle/operator/workflows";
 import {
   type EngineDefinition,
   imageNeeded,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PhasedStatus } from "@coracle/operator/workflows";
 import { StatusTamperedError } from "../../../workflows/phases/exclusive_status.ts";
 import {
   type Lifecycle,
   lifecycleConditions,
   lifecycleOf,
-  type PhasedStatus,
   RolloutLog,
   type RolloutStatus,
 } from "../../../workflows/phases/phased_status.ts";

@@ -1,13 +1,12 @@
+import type { Client, Context, Kind, Reconciler } from "@coracle/operator/core";
+import type {
+  PhasedObject,
+  StatesObject,
+  TaskObject,
+} from "@coracle/operator/workflows";
 import { ApiError } from "../../../core/api/api_error.ts";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Client } from "../../../core/client/client.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import type { Reconciler } from "../../../core/controller/reconciler.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
-import type { TaskObject } from "../../../workflows/phases/one_shot_task.ts";
-import type { PhasedObject } from "../../../workflows/phases/phased_status.ts";
-import type { StatesObject } from "../../../workflows/phases/states.ts";
 
 /** What kills the operator in a crash test. */
 export class Killed extends Error {}

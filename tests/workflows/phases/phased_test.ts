@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   Failed,
+  lintStatus,
   Stalled,
   Waiting,
-} from "../../../workflows/conditions/outcome.ts";
-import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
+} from "@coracle/operator/workflows";
 import { imageNeeded, PhasedWorld } from "./phased_world.ts";
 
 const stableWorld = PhasedWorld.stable;

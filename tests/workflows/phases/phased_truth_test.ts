@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+import { MetricsRegistry } from "@coracle/operator/core";
 import {
   Failed,
+  lintStatus,
   Stalled,
+  statusOf,
   Waiting,
-} from "../../../workflows/conditions/outcome.ts";
-import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
-import { statusOf } from "../../../workflows/kstatus/status_of.ts";
+} from "@coracle/operator/workflows";
 import { type EngineSpec, PhasedWorld } from "./phased_world.ts";
 
 test("phased calls an object Ready only while it is stable and what is asked for runs", async () => {

@@ -1,9 +1,10 @@
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Reconciler } from "../../../core/controller/reconciler.ts";
+import type { Kind, Reconciler } from "@coracle/operator/core";
+import type {
+  PhasedDefinition,
+  PhasedObject,
+} from "@coracle/operator/workflows";
 import { changeMap } from "../../../workflows/phases/change_map.ts";
 import { phased } from "../../../workflows/phases/phased.ts";
-import type { PhasedDefinition } from "../../../workflows/phases/phased_definition.ts";
-import type { PhasedObject } from "../../../workflows/phases/phased_status.ts";
 import { PhasedStore } from "./phased_store.ts";
 
 /** What an engine is asked to be. */

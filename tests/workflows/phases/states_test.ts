@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../core/api/kind.ts";
-import type { Context } from "../../../core/controller/context.ts";
-import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import type { Context, Kind } from "@coracle/operator/core";
 import {
   states,
   type StatesObject,
   type StatesOptions,
-} from "../../../workflows/phases/states.ts";
+} from "@coracle/operator/workflows";
 import { type Kill, PhasedStore } from "./phased_store.ts";
 
 type State = "StartingBlue" | "Blue" | "StartingGreen" | "Green" | "Aborted";

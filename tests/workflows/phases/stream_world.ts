@@ -1,7 +1,7 @@
+import type { Reconciler } from "@coracle/operator/core";
+import type { PhasedObject } from "@coracle/operator/workflows";
 import { type Job, JobManager } from "../../../examples/job_manager.ts";
 import { streamJobs } from "../../../examples/stream_job.ts";
-import type { Reconciler } from "../../../core/controller/reconciler.ts";
-import type { PhasedObject } from "../../../workflows/phases/phased_status.ts";
 import { PhasedStore } from "./phased_store.ts";
 
 /** What a stream job asks for, as far as the tests are concerned. */

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  chooseUpgrade,
-  type UpgradeSituation,
-} from "../../../workflows/phases/upgrade_choice.ts";
+import { chooseUpgrade } from "@coracle/operator/workflows";
+import type { UpgradeSituation } from "../../../workflows/phases/upgrade_choice.ts";
 
 const RUNNING: UpgradeSituation = {
   requested: "savepoint",

@@ -2,7 +2,7 @@ import { Quantity } from "@coracle/operator/client";
 import type { Pod, ResourceRequirements } from "@coracle/operator/kinds";
 
 /**
- * Quality-of-service class of a Pod, by which nodes under memory pressure choose
+ * Quality-of-service class of a Pod, which nodes under memory pressure use to choose
  * whom to evict: Guaranteed if every container has equal requests and limits of
  * CPU and memory, BestEffort if none has any, otherwise Burstable.
  */

@@ -32,7 +32,7 @@ const NOT_COPIED: ReadonlySet<string> = new Set([
   MAX,
   "deprecated.deployment.rollback.to",
 ]);
-/** Conditions by reason: status and message, in which `%s` stands for a subject. */
+/** Conditions by reason: status and message; `%s` stands for a subject. */
 const CONDITIONS = {
   MinimumReplicasAvailable: ["True", "Deployment has minimum availability."],
   MinimumReplicasUnavailable: [

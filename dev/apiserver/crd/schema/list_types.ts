@@ -61,7 +61,7 @@ function repeated(values: readonly unknown[], path: string): StatusCause[] {
   const seen = new Map<string, number>();
   const causes: StatusCause[] = [];
   for (const [index, value] of values.entries()) {
-    // Go has no two equal numbers of which one is written as a float.
+    // In Go, a number written as a float never equals an integer.
     const text = `${isWrittenFloat(values, index)}${canonicalText(value)}`;
     const times = seen.get(text) ?? 0;
     seen.set(text, times + 1);

@@ -26,7 +26,7 @@ export interface Finding {
 /** Violations in order, with the number of schema checks that passed. */
 export interface Findings {
   readonly list: readonly Finding[];
-  /** Number of passed checks, by which the best of several failed alternatives is reported. */
+  /** Number of passed checks: of several failed alternatives, the one with most is reported. */
   readonly matches: number;
 }
 

@@ -2,9 +2,9 @@ import { Buffer } from "node:buffer";
 import assert from "node:assert/strict";
 import { generateKeyPairSync, sign, X509Certificate } from "node:crypto";
 import { test } from "node:test";
+import { ApiError } from "@coracle/operator/client";
+import { CertificateSigningRequest } from "@coracle/operator/kinds";
 import * as der from "../../../../core/admission/der.ts";
-import { ApiError } from "../../../../core/api/api_error.ts";
-import { CertificateSigningRequest } from "../../../../core/kinds/certificates_v1.ts";
 import {
   type WorkloadFixture,
   workloadTest,

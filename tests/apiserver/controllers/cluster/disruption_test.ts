@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Deployment } from "../../../../core/kinds/apps_v1.ts";
-import { Pod } from "../../../../core/kinds/core_v1.ts";
-import { PodDisruptionBudget } from "../../../../core/kinds/policy_v1.ts";
+import { Deployment, Pod, PodDisruptionBudget } from "@coracle/operator/kinds";
 import {
   type WorkloadFixture,
   workloadTest,

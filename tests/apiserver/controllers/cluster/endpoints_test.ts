@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Endpoints, Pod, Service } from "../../../../core/kinds/core_v1.ts";
-import { EndpointSlice } from "../../../../core/kinds/discovery_v1.ts";
+import {
+  Endpoints,
+  EndpointSlice,
+  Pod,
+  Service,
+} from "@coracle/operator/kinds";
 import { workloadTest } from "../../support/workload_case.ts";
 
 const key = { namespace: "default", name: "web" };

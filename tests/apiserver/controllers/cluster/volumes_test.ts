@@ -3,7 +3,7 @@ import { test } from "node:test";
 import {
   PersistentVolume,
   PersistentVolumeClaim,
-} from "../../../../core/kinds/core_v1.ts";
+} from "@coracle/operator/kinds";
 import { workloadTest } from "../../support/workload_case.ts";
 
 const claimKey = { namespace: "default", name: "data" };

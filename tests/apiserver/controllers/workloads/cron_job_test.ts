@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CronJob } from "../../../../core/kinds/batch_v1.ts";
+import type { CronJob } from "@coracle/operator/kinds";
 import type { ControllerApi } from "../../../../dev/apiserver/controllers/controller_api.ts";
 import { CRON_JOBS } from "../../../../dev/apiserver/controllers/workloads/cron_job.ts";
 

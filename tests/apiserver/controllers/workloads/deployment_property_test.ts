@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiServer } from "../../../../dev/apiserver/server.ts";
-import { Deployment, ReplicaSet } from "../../../../core/kinds/apps_v1.ts";
-import { Pod } from "../../../../core/kinds/core_v1.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { Deployment, Pod, ReplicaSet } from "@coracle/operator/kinds";
 import { fc } from "../../../support/property.ts";
 
 const key = { namespace: "default", name: "web" };

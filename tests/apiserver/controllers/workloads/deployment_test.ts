@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Deployment, ReplicaSet } from "../../../../core/kinds/apps_v1.ts";
-import { Pod } from "../../../../core/kinds/core_v1.ts";
+import { Deployment, Pod, ReplicaSet } from "@coracle/operator/kinds";
 import { workloadTest } from "../../support/workload_case.ts";
 
 const key = { namespace: "default", name: "web" };

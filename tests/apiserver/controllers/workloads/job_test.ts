@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CronJob, Job } from "../../../../core/kinds/batch_v1.ts";
-import { Pod } from "../../../../core/kinds/core_v1.ts";
+import { CronJob, Job, Pod } from "@coracle/operator/kinds";
 import {
   type WorkloadFixture,
   workloadTest,

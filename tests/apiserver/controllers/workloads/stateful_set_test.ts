@@ -3,13 +3,11 @@ import { test } from "node:test";
 import {
   ControllerRevision,
   DaemonSet,
-  StatefulSet,
-} from "../../../../core/kinds/apps_v1.ts";
-import {
   Node,
   PersistentVolumeClaim,
   Pod,
-} from "../../../../core/kinds/core_v1.ts";
+  StatefulSet,
+} from "@coracle/operator/kinds";
 import {
   type WorkloadFixture,
   workloadTest,

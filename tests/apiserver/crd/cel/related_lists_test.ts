@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OpenApiSchema } from "@coracle/operator/core";
 import { loadPatterns } from "../../../../dev/apiserver/cel/pattern.ts";
 import { compileRules } from "../../../../dev/apiserver/crd/cel/rule_validator.ts";
-import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { recordedLines } from "../recorded_lines.ts";
 
 /** Rule on an updated object, with the result of kube-apiserver 1.36.3. */

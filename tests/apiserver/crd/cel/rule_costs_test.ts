@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StatusCause } from "../../../../core/api/api_error.ts";
-import type { UntypedObject } from "../../../../core/api/object.ts";
+import type {
+  OpenApiSchema,
+  StatusCause,
+  UntypedObject,
+} from "@coracle/operator/core";
+import type { ValidationRule } from "@coracle/operator/crd";
 import { loadPatterns } from "../../../../dev/apiserver/cel/pattern.ts";
 import { setCrdDefaults } from "../../../../dev/apiserver/crd/crd_lifecycle.ts";
 import {
   createCauses,
   updateCauses,
 } from "../../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
-import type { ValidationRule } from "../../../../core/crd/kind_definition.ts";
-import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "../recorded_lines.ts";
 
 /** Answer of kube-apiserver 1.36.3 to a schema. */

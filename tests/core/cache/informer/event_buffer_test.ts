@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
 import type { CurrentEvent } from "../../../../core/cache/informer/cache_event.ts";
 import { EventBuffer } from "../../../../core/cache/informer/event_buffer.ts";
 

@@ -1,7 +1,7 @@
 import { fc } from "../../../support/property.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { UntypedObject } from "../../../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import { isExplainedBy } from "../../../../core/cache/informer/explained_change.ts";
 
 function object(parts: Record<string, unknown>, version = "1"): UntypedObject {

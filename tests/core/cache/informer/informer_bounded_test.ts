@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { InformerOptions } from "../../../../core/cache/informer/informer_options.ts";
+import { type InformerOptions, MemoryBudget } from "@coracle/operator/client";
 import { PAGE_OBJECTS } from "../../../../core/cache/store/tiers.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { stateOf } from "../../../support/fake_watch_call.ts";
 import {
   type InformerCase,

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
-import type { InformerClient } from "../../../../core/cache/watch/watch_requests.ts";
-import { type Logger, silentLogger } from "../../../../core/logger.ts";
-import { noMetrics } from "../../../../core/metrics.ts";
-import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  Informer,
+  type InformerClient,
+  type Logger,
+  MetricsRegistry,
+  noMetrics,
+  silentLogger,
+} from "@coracle/operator/core";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 

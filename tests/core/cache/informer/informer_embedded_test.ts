@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { FaultEffect } from "../../../../dev/apiserver/faults/fault_rule.ts";
-import { TestCluster } from "../../../../dev/testing/test_cluster.ts";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
-import type { InformerOptions } from "../../../../core/cache/informer/informer_options.ts";
-import { Client } from "../../../../core/client/client.ts";
+import { TestCluster, VirtualClock } from "@coracle/dev";
+import type { FaultEffect } from "@coracle/dev/apiserver";
+import {
+  Client,
+  Informer,
+  type InformerOptions,
+  untyped,
+} from "@coracle/operator/client";
 import {
   ConfigMap,
   CustomResourceDefinition,
   Namespace,
-} from "../../../../core/kinds/mod.ts";
-import { untyped } from "../../../../core/api/kind.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+} from "@coracle/operator/kinds";
 import { type Random, seededRandom } from "../../../../dev/apiserver/random.ts";
 import { stateOf } from "../../../support/fake_watch_call.ts";
 import { ON_REAL_CLUSTER } from "../../../support/scenario_cluster.ts";

@@ -6,13 +6,10 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Client, InformerLease } from "@coracle/operator/core";
 import { ApiServer } from "../../../../dev/apiserver/server.ts";
-import {
-  type InformerLease,
-  InformerPool,
-} from "../../../../core/cache/informer/informer_pool.ts";
+import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import type { Client } from "../../../../core/client/client.ts";
 import { ConfigMap, Namespace } from "../../../../core/kinds/mod.ts";
 import { growthOf } from "../../../support/growth.ts";
 import { until } from "../../../support/until.ts";

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
-import type { LogFields, Logger } from "../../../../core/logger.ts";
-import { silentLogger } from "../../../../core/logger.ts";
+import {
+  type CacheEvent,
+  type LogFields,
+  type Logger,
+  silentLogger,
+} from "@coracle/operator/client";
 import type { Widget } from "../../../support/fake_watch_call.ts";
 import { withInformer } from "../../../support/informer_case.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HandlerRegistration } from "../../../../core/cache/informer/shared_informer.ts";
+import type { HandlerRegistration } from "@coracle/operator/client";
 import {
   type Call,
   sendEvent,

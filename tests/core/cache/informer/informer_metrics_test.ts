@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
+import { MetricsRegistry } from "@coracle/operator/core";
 import { withInformer } from "../../../support/informer_case.ts";
 import { refuse } from "../../../support/watch_faults.ts";
 

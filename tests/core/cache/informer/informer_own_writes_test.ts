@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
-import type { HandlerRegistration } from "../../../../core/cache/informer/shared_informer.ts";
+import type { CacheEvent, HandlerRegistration } from "@coracle/operator/client";
 import type { Widget } from "../../../support/fake_watch_call.ts";
 import {
   type InformerCase,

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
+import { InformerPool, MemoryBudget } from "@coracle/operator/core";
 import { ConcurrencyLimit } from "../../../../core/pace.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { shardSelector } from "../../../support/shard_selector.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";

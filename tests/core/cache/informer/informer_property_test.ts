@@ -1,8 +1,8 @@
 import { fc } from "../../../support/property.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { InformerSelection } from "@coracle/operator/client";
 import { shardSelector } from "../../../support/shard_selector.ts";
-import type { InformerSelection } from "../../../../core/cache/watch/watch_requests.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { historyOfCommands } from "../../../support/informer_commands.ts";
 import {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { Informer, MemoryBudget } from "@coracle/operator/client";
 import type { PooledInformerOptions } from "../../../../core/cache/informer/informer_options.ts";
 import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";

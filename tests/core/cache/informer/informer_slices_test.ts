@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
-import { Client } from "../../../../core/client/client.ts";
+import { Client, Informer } from "@coracle/operator/client";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { memoryTransport } from "../../../support/memory_transport.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
+import { Informer } from "@coracle/operator/client";
 import { type Fault, Widget } from "../../../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import {

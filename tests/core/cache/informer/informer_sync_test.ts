@@ -186,6 +186,22 @@ for (const [name, fault] of FAULTS) {
   }
 }
 
+test("Informer tells what changed until its first state was read again", () =>
+  withInformer(async (parts) => {
+    const { server, events } = parts;
+    const object = server.put("default/a");
+    const line = `${JSON.stringify({ type: "ADDED", object })}\n`;
+    server.script("watch", sendThen(line, "end"));
+    // Two changes while nobody watches are one.
+    server.put("default/a");
+    server.put("default/a");
+    await parts.sync();
+    assert.deepEqual(events, [
+      "added default/a initial",
+      "updated default/a initial",
+    ]);
+  }));
+
 for (const fault of [fallSilent, neverAnswer]) {
   for (const watchList of [true, false]) {
     const how = watchList ? "stream" : "list";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Informer } from "../../../../core/cache/informer/informer.ts";
+import { Informer } from "@coracle/operator/client";
 import { type Fault, Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { withInformer } from "../../../support/informer_case.ts";

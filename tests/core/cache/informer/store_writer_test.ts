@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { VirtualClock } from "@coracle/dev";
+import { type KubernetesObject, noMetrics } from "@coracle/operator/client";
 import { parseShardSelector } from "../../../../core/api/shard_selector.ts";
 import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
 import {
@@ -13,8 +14,6 @@ import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import type { ObjectHeader } from "../../../../core/json/object_header.ts";
-import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { shardSelector } from "../../../support/shard_selector.ts";
 

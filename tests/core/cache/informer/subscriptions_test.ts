@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { KubernetesObject, OwnWrite } from "@coracle/operator/client";
 import type { CurrentEvent } from "../../../../core/cache/informer/cache_event.ts";
-import type { OwnWrite } from "../../../../core/cache/informer/shared_informer.ts";
 import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
 import {
   Subscription,

@@ -4,10 +4,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type {
-  KubernetesObject,
-  UntypedObject,
-} from "../../../../core/api/object.ts";
+import {
+  type IndexDefinition,
+  type KubernetesObject,
+  MemoryBudget,
+  silentLogger,
+  systemClock,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
 import {
   BASIS,
@@ -25,14 +29,13 @@ import {
   pageHead,
 } from "../../../../core/cache/snapshot/page_record.ts";
 import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import type { IndexDefinition } from "../../../../core/cache/store/object_indexes.ts";
+import { composePage } from "../../../../core/cache/store/tiers.ts";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { compressPage } from "../../../../core/cache/store/page_codec.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { Carry } from "../../../../core/json/carry.ts";
 import { headerOf } from "../../../../core/client/response.ts";
-import { systemClock } from "../../../../core/clock.ts";
-import { silentLogger } from "../../../../core/logger.ts";
 import { podStore } from "../../../support/pod_store.ts";
 import { temporaryFolder } from "../../../support/temporary_folder.ts";
 
@@ -41,6 +44,7 @@ type Indexes = Readonly<Record<string, IndexDefinition<UntypedObject>>>;
 /** Store with a snapshot, which takes part in a small budget. */
 function parts(path: string, indexes: Indexes = {}) {
   const refusals: string[] = [];
+  const damage: unknown[] = [];
   const store: ObjectStore<UntypedObject> = podStore({
     indexes,
     budget: new MemoryBudget("64KiB"),
@@ -57,6 +61,7 @@ function parts(path: string, indexes: Indexes = {}) {
     onRestored: () => {},
     onRefused: (reason) => void refusals.push(reason),
     onFailed: () => assert.fail("Unexpected failure"),
+    onDamaged: (error) => void damage.push(error),
     onClosed: () => {},
   });
   store.follower = snapshot;
@@ -84,7 +89,7 @@ function parts(path: string, indexes: Indexes = {}) {
       onBytes() {},
       onIdle() {},
     });
-  return { put, refusals, restore, snapshot, store };
+  return { damage, put, refusals, restore, snapshot, store };
 }
 
 /** What a reader of the store sees, by key. */
@@ -197,6 +202,74 @@ function pageOf(
   writer.add(store as never, 0, { ordinal: 0, values: [] });
   const head = pageHead({ ...sizes, isPlain: true }, 1, writer.take());
   return Buffer.concat([head, content]);
+}
+
+const UNREADABLE: readonly {
+  readonly by: string;
+  readonly content: Uint8Array;
+  readonly length: number;
+}[] = [
+  { by: "page", content: Buffer.alloc(100, 7), length: 100 },
+  ...["{", '{"spec":{"a":tru}}'].map((text) => {
+    const body = wholeRange(Buffer.from(text));
+    const page = composePage(new Carry(), 1, () => body);
+    const content = compressPage(page, undefined);
+    return { by: text, content, length: page.length };
+  }),
+];
+
+for (const { by, content, length } of UNREADABLE) {
+  test(`Unreadable object of a snapshot is found and replaced: ${by}`, async () => {
+    const path = join(temporaryFolder(), "pods.snapshot");
+    await forge(path, pageOf(content, { count: 1, length }));
+    const key = { namespace: "team-1", name: 'pod-"1-ü' };
+    const reads: Record<
+      string,
+      (store: ObjectStore<UntypedObject>) => unknown
+    > = {
+      get: (store) => store.get(key),
+      find: (store) => store.find(key),
+      list: (store) => store.list(),
+      getAt: (store) => store.getAt(0),
+      addIndex(store) {
+        const names = ({ metadata }: UntypedObject) => [metadata.name];
+        store.addIndex("name", { byFunction: names });
+        throw new Error("The index has no value");
+      },
+      // Neither reads more than it needs.
+      ...(by === "page" && { bodyAt: (store) => store.bodyAt(0) }),
+      ...(by !== UNREADABLE[2]?.by && {
+        headerAt(store) {
+          assert.ok(store.headerAt(0).isPartial);
+          throw new Error("It is partial");
+        },
+      }),
+    };
+    for (const [name, read] of Object.entries(reads)) {
+      const { damage, restore, snapshot, store } = parts(path);
+      assert.equal(await restore(), "7");
+      assert.equal(snapshot.isDamaged, false);
+      assert.throws(() => read(store), name);
+      assert.throws(() => store.get(key));
+      assert.equal(damage.length, 1, name);
+      assert.equal(snapshot.isDamaged, true, name);
+      const metadata = {
+        ...key,
+        uid: store.slots.uid(0),
+        resourceVersion: store.slots.version(0),
+      };
+      const header = headerOf(JSON.stringify({ metadata, spec: {} }));
+      assert.equal(store.put(header).outcome, "unchanged");
+      assert.equal(store.put(header, { repair: true }).outcome, "updated");
+      assert.equal(store.put(header, { repair: true }).outcome, "unchanged");
+      assert.deepEqual(store.get(key)?.metadata, metadata);
+    }
+    // An index needs its values during the restore.
+    const names = ({ metadata }: UntypedObject) => [metadata.name];
+    const indexed = parts(path, { name: { byFunction: names } });
+    await indexed.restore();
+    assert.equal(indexed.damage.length, 1);
+  });
 }
 
 test("Forged pages are refused, or fail to be read, within their stated size", async () => {

@@ -2,8 +2,7 @@
  * Kills processes that write snapshots at random moments, and checks that the next
  * one misses no event, has none twice, and shows no wrong object.
  *
- * Usage: `node --conditions=@coracle/source
- * tests/core/cache/snapshot/kill_watchers.ts [ROUNDS]`, 500 rounds by default.
+ * Usage: `npm run test:kills -- [--rounds N]`, 500 rounds by default.
  *
  * @module
  */
@@ -20,6 +19,7 @@ import { fileURLToPath } from "node:url";
 import { childEnvironment } from "../../../support/child_process.ts";
 import { stateOf } from "../../../support/fake_watch_call.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
+import { commandLine } from "../../../support/command_line.ts";
 import { inTime } from "../../../support/in_time.ts";
 import type { Seen } from "./killed_watcher.ts";
 
@@ -27,6 +27,8 @@ const PROGRAM = fileURLToPath(new URL("killed_watcher.ts", import.meta.url));
 /** Objects that change, and how large they are. */
 const OBJECTS = 40;
 const LARGEST = 20_000;
+/** Limit for a line of a process, in milliseconds: others may use the machine. */
+const LINE_LIMIT_MS = 300_000;
 
 /** What the rounds have shown. */
 export interface KillReport {
@@ -63,7 +65,8 @@ export async function killWatchers(
         const lines = createInterface({ input: child.stdout as never })
           [Symbol.asyncIterator]();
         const line = async () =>
-          (await inTime("a line of the process", lines.next())).value as string;
+          (await inTime("a line of the process", lines.next(), LINE_LIMIT_MS))
+            .value as string;
         const bookmarks = setInterval(() => server.bookmark(), 20);
         assert.equal(await line(), "ready");
         clearInterval(bookmarks);
@@ -118,7 +121,10 @@ function check(seen: Seen, server: FakeWatchServer): void {
 }
 
 if (import.meta.main) {
-  const rounds = Number(process.argv[2] ?? 500);
+  const { integer } = commandLine("kill watchers", {
+    rounds: { type: "string" },
+  });
+  const rounds = integer("rounds", 1) ?? 500;
   const { warm } = await killWatchers(rounds, Math.random);
   process.stdout.write(
     `${rounds} processes were killed, ${warm} began with a snapshot: no event was missed or told twice\n`,

@@ -3,6 +3,8 @@ import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { type Logger, silentLogger } from "@coracle/operator/client";
 import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
 import {
   COMMIT,
@@ -14,9 +16,9 @@ import {
   recordsOf,
   SNAPSHOT_FORMAT,
 } from "../../../../core/cache/snapshot/snapshot_format.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { temporaryFolder } from "../../../support/temporary_folder.ts";
+import { until } from "../../../support/until.ts";
 import {
   type Incarnation,
   incarnation,
@@ -310,3 +312,62 @@ test("Snapshot with pages that cannot be read does not stop the watch", () =>
       await next.stop();
     }
   }));
+
+for (const isRead of [true, false]) {
+  const by = isRead ? "handlers" : "get()";
+  test(`Snapshot pages that cannot be read by ${by} are replaced by one list`, () =>
+    withServer(async ({ server, path, clock, start }) => {
+      for (const name of ["a", "b", "c"]) server.put(`one/${name}`);
+      await (await start()).stop();
+      await spoilPages(files(path)[0] as string);
+      const before = lists(server);
+      const warnings: unknown[] = [];
+      const log: Logger = {
+        ...silentLogger,
+        warn: (_, fields) => void warnings.push(fields?.["reason"]),
+        with: () => log,
+      };
+      const next = await incarnation(server, { path, clock, log, isRead });
+      const { informer, events, metrics } = next;
+      try {
+        informer.start();
+        if (!isRead) {
+          await until("the watch has caught up", () => {
+            server.bookmark();
+            return informer.hasSynced;
+          });
+          assert.equal(lists(server), before);
+          assert.throws(() => informer.get("one/b"));
+          assert.throws(() => informer.list());
+        }
+        await until("the objects are readable", () => {
+          server.bookmark();
+          try {
+            return informer.hasSynced && informer.list().length === 3;
+          } catch {
+            return false;
+          }
+        });
+        await settled(server, next, clock);
+        assert.deepEqual(informer.get("one/b"), server.get("one/b"));
+        assert.equal(lists(server), before + 1);
+        assert.deepEqual(warnings, ["unreadable"]);
+        assert.match(
+          metrics.text(),
+          /coracle_informer_errors_total\{kind="example.dev\/v1 Widget",reason="unreadable"\} 1\n/,
+        );
+        assert.deepEqual(
+          events.filter((text) => text.startsWith("updated")).toSorted(),
+          ["a 101", "b 102", "c 103"].map((text) =>
+            `updated one/${text}${isRead ? " initial" : ""}`
+          ),
+        );
+      } finally {
+        await next.stop();
+      }
+      const last = await start();
+      assert.equal(lists(server), before + 1);
+      assert.deepEqual(last.informer.get("one/a"), server.get("one/a"));
+      assert.equal(last.informer.size, 3);
+    }));
+}

@@ -4,16 +4,15 @@
  *
  * @module
  */
-import type { Logger } from "../../../../core/logger.ts";
+import type { VirtualClock } from "@coracle/dev";
+import type { Clock, Logger } from "@coracle/operator/client";
 import { silentLogger } from "../../../../core/logger.ts";
 import { Informer } from "../../../../core/cache/informer/informer.ts";
 import type { PooledInformerOptions } from "../../../../core/cache/informer/informer_options.ts";
 import { SnapshotFolder } from "../../../../core/cache/snapshot/snapshot_folder.ts";
 import type { SnapshotSettings } from "../../../../core/cache/snapshot/snapshot_options.ts";
 import { Client } from "../../../../core/client/client.ts";
-import type { Clock } from "../../../../core/clock.ts";
 import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import type { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { stateOf, Widget } from "../../../support/fake_watch_call.ts";
 import type { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { toNextTimer } from "../../../support/informer_case.ts";
@@ -32,6 +31,8 @@ export interface WarmOptions {
   readonly settings?: Partial<SnapshotSettings>;
   readonly informer?: PooledInformerOptions;
   readonly log?: Logger;
+  /** Whether the handler reads initial events; by default it does. */
+  readonly isRead?: boolean;
 }
 
 /** One incarnation: an informer with the snapshots of a folder. */
@@ -52,6 +53,7 @@ export async function incarnation(
 ): Promise<Incarnation> {
   const { path, clock, cluster = "one", settings, log = silentLogger } =
     options;
+  const { isRead = true } = options;
   const metrics = new MetricsRegistry();
   const folder = await SnapshotFolder.open({
     settings: { path, every: 60_000, exclude: [], resync: false, ...settings },
@@ -64,11 +66,14 @@ export async function incarnation(
   };
   const informer = new Informer(new Client({ transport }), Widget, given);
   const events: string[] = [];
-  informer.addHandler(({ type, key, header, initial }) =>
-    void events.push(
-      `${type} ${key} ${header.resourceVersion}${initial ? " initial" : ""}`,
-    )
-  );
+  informer.addHandler((event) => {
+    const { type, key, initial } = event;
+    if (initial && !isRead) return;
+    const { resourceVersion } = event.header;
+    events.push(
+      `${type} ${key} ${resourceVersion}${initial ? " initial" : ""}`,
+    );
+  });
   const stop = async () => {
     await informer.stop();
     await folder.close();

@@ -2,17 +2,18 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Clock, systemClock } from "../../../../core/clock.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  type Clock,
+  type KubernetesObject,
+  silentLogger,
+  systemClock,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
-import type {
-  KubernetesObject,
-  UntypedObject,
-} from "../../../../core/api/object.ts";
 import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { headerOf } from "../../../../core/client/response.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { fc } from "../../../support/property.ts";
 import { podStore } from "../../../support/pod_store.ts";
 import { temporaryFolder } from "../../../support/temporary_folder.ts";
@@ -37,6 +38,7 @@ class Parts {
       onRestored: () => {},
       onRefused: (reason) => void this.refusals.push(reason),
       onFailed: () => assert.fail("Unexpected failure"),
+      onDamaged: () => assert.fail("Unexpected damage"),
       onClosed: () => {},
     });
     this.store.follower = this.snapshot;

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { MemoryBudget, silentLogger } from "@coracle/operator/client";
 import {
   cgroupMemoryLimit,
   defaultCacheBudget,
 } from "../../../../core/cache/store/cgroup_limit.ts";
 import { fc } from "../../../support/property.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Member whose memory shrinks by 10 bytes per step. */
 class Member {

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import {
+  type LogFields,
+  MemoryBudget,
+  silentLogger,
+} from "@coracle/operator/client";
 import type { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts";
 import { readEvents } from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
-import { type LogFields, silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Process with 1,000 bytes of memory and a usage set by the test. */
 class Process {

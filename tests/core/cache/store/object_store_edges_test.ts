@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
 import { cgroupMemoryLimit } from "../../../../core/cache/store/cgroup_limit.ts";
 import { checkIndex } from "../../../../core/cache/store/object_indexes.ts";
 import { ObjectStore } from "../../../../core/cache/store/object_store.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { fc } from "../../../support/property.ts";
-import type { UntypedObject } from "../../../../core/api/object.ts";
 import {
-  keyOf,
   keyText,
+  MemoryBudget,
   type ObjectKey,
-} from "../../../../core/api/object_key.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+  type UntypedObject,
+} from "@coracle/operator/client";
+import { fc } from "../../../support/property.ts";
+import { keyOf } from "../../../../core/api/object_key.ts";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";

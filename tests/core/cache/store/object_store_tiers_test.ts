@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import type { UntypedObject } from "../../../../core/api/object.ts";
-import type { ObjectKey } from "../../../../core/api/object_key.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import {
+  MemoryBudget,
+  type ObjectKey,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import type {
   FetchObject,
   ObjectStore,
@@ -218,6 +220,27 @@ test("ObjectStore removes its objects at its end, and uses no budget", () => {
   assert.equal(closed.size, 0);
   assert.equal(closed.usage().bytes.objects, 0);
   assert.equal(budget.used, other.usage().total);
+});
+
+test("ObjectStore moves no bodies of compressed pages at its end", () => {
+  const charges: number[] = [];
+  class RecordedBudget extends MemoryBudget {
+    override charge(...usage: Parameters<MemoryBudget["charge"]>): void {
+      charges.push(usage[1]);
+      super.charge(...usage);
+    }
+  }
+  const budget = new RecordedBudget("64KiB");
+  const store = podStore({ budget });
+  for (let i = 0; i < 64; i++) {
+    put(store, pod({ name: `web-${i}`, spec: { text: noise(i).repeat(50) } }));
+  }
+  budget.settle();
+  assert.ok(store.usage().compressed.objects > 32);
+  charges.length = 0;
+  store.close();
+  assert.ok(charges.length > 0);
+  assert.deepEqual(charges, charges.toSorted((one, other) => other - one));
 });
 
 test("ObjectStore fetches an object again after its last fetch failed", async () => {

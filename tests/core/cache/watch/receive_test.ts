@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type Clock, MemoryBudget } from "@coracle/operator/client";
 import type { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
-import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import {
   readEvents,
   readPage,
   type ReceiveDeps,
 } from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
-import { type Clock, nextTurn } from "../../../../core/clock.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 
 const NOTHING = () => undefined;
 const CHUNKS = 6;

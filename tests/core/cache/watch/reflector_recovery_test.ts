@@ -5,25 +5,25 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../../core/api/api_error.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  type ApiRequest,
+  type HttpResponse,
+  noMetrics,
+  type ReconnectOptions,
+  silentLogger,
+} from "@coracle/operator/client";
 import { resolveOptions } from "../../../../core/api/options.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
-import {
-  RECONNECT_OPTIONS,
-  type ReconnectOptions,
-} from "../../../../core/cache/watch/reconnect.ts";
+import { RECONNECT_OPTIONS } from "../../../../core/cache/watch/reconnect.ts";
 import {
   Reflector,
   type ReflectorDeps,
 } from "../../../../core/cache/watch/reflector.ts";
 import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
-import type { ApiRequest } from "../../../../core/client/request.ts";
 import { ChunkQueue } from "../../../../core/client/transport/chunk_queue.ts";
-import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { loggedSink } from "../../../support/logged_sink.ts";
@@ -180,16 +180,49 @@ test("Reflector gives up a first stream that is silent, and lists", async () => 
   await stop();
 });
 
-test("Reflector waits for a quiet watch until its time is over", async () => {
-  const { begin, nextAfter, stop, texts } = reflector();
+test("Reflector renews a quiet watch of a server that has sent no bookmark", async () => {
+  const { begin, clock, last, log, nextAfter, one, stop, texts } = reflector();
   await begin();
-  await nextAfter(310_000 + 800);
+  // A third of the timeout of 300 s: no pause, and no failure.
+  await nextAfter(100_000);
+  last().open();
+  await clock.advance(60_000);
+  last().send(event("MODIFIED", 2));
+  await clock.settle();
+  // Silence counts from the last event.
+  await nextAfter(100_000);
+  assert.deepEqual(texts().slice(1), ["watch 1", "watch 2"]);
+  assert.equal(one.health().errors, 0);
+  assert.equal(log.filter((entry) => entry === "init").length, 1);
+  await stop();
+});
+
+test("Reflector gives up a watch that stops within a line, as a failure", async () => {
+  const { begin, last, nextAfter, one, stop, texts } = reflector();
+  await begin();
+  last().body.push(new TextEncoder().encode('{"type":"MODI'));
+  await nextAfter(100_000 + 800);
   assert.deepEqual(texts().slice(1), ["watch 1"]);
+  assert.match(one.health().lastError?.message ?? "", /end within a line/);
+  await stop();
+});
+
+test("Reflector gives up a watch that its server does not end in time", async () => {
+  const { begin, clock, last, nextAfter, one, stop, texts } = reflector();
+  await begin();
+  for (let count = 2; count < 8; count++) {
+    await clock.advance(50_000);
+    last().send(event("MODIFIED", count));
+    await clock.settle();
+  }
+  await nextAfter(10_000 + 800);
+  assert.deepEqual(texts().slice(1), ["watch 7"]);
+  assert.match(one.health().lastError?.message ?? "", /did not end the stream/);
   await stop();
 });
 
 test("Reflector expects bookmarks of a server that has sent one", async () => {
-  const { begin, clock, last, log, nextAfter, stop, texts } = reflector();
+  const { begin, clock, last, log, nextAfter, one, stop, texts } = reflector();
   await begin();
   last().send(event("BOOKMARK", 2));
   await clock.settle();
@@ -202,7 +235,8 @@ test("Reflector expects bookmarks of a server that has sent one", async () => {
   await nextAfter(180_000 + 800);
   // It may have been restarted: it sends no bookmark before its first event.
   last().open();
-  await nextAfter(310_000 + 800);
+  await nextAfter(100_000);
+  assert.equal(one.health().errors, 1);
   assert.deepEqual(texts().slice(1), ["watch 2", "watch 2", "watch 2"]);
   await stop();
 });

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../../core/api/api_error.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  type ApiRequest,
+  type HttpResponse,
+  noMetrics,
+  type ReconnectOptions,
+  silentLogger,
+} from "@coracle/operator/client";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { resolveOptions } from "../../../../core/api/options.ts";
-import {
-  RECONNECT_OPTIONS,
-  type ReconnectOptions,
-} from "../../../../core/cache/watch/reconnect.ts";
+import { RECONNECT_OPTIONS } from "../../../../core/cache/watch/reconnect.ts";
 import {
   Reflector,
   type ReflectorSink,
 } from "../../../../core/cache/watch/reflector.ts";
 import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
-import type { ApiRequest } from "../../../../core/client/request.ts";
-import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { noMetrics } from "../../../../core/metrics.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { loggedSink } from "../../../support/logged_sink.ts";
 

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import type { ApiRequest, HttpResponse } from "@coracle/operator/client";
 import { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
-import type { ApiRequest } from "../../../../core/client/request.ts";
-import type { HttpResponse } from "../../../../core/client/transport/transport.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const REQUEST: ApiRequest = {
   verb: "list",

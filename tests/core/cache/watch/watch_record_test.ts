@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { MetricsRegistry, silentLogger } from "@coracle/operator/core";
 import {
   InformerMetrics,
   WatchRecord,
 } from "../../../../core/cache/watch/watch_record.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 function record() {
   const clock = new VirtualClock();

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { connect, Socket } from "node:net";
 import { test } from "node:test";
-import { Client } from "../../../../core/client/client.ts";
+import { Client, StreamRefusedError } from "@coracle/operator/client";
 import {
   attachRequest,
   execRequest,
   logRequest,
   portForwardRequest,
 } from "../../../../core/client/pods/pod_requests.ts";
-import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
 import { textOf } from "../../../../core/client/transport/chunk_queue.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { inTime } from "../../../support/in_time.ts";

@@ -3,11 +3,8 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
+import type { ClusterConfig, Credential } from "@coracle/operator/client";
 import { ClusterTransport } from "../../../../core/client/transport/cluster_transport.ts";
-import type {
-  ClusterConfig,
-  Credential,
-} from "../../../../core/config/cluster_config.ts";
 import { growthOf } from "../../../support/growth.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";

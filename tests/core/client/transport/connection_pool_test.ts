@@ -9,16 +9,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, Socket } from "node:net";
 import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
+import type { HttpRequest } from "@coracle/operator/client";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../../core/admission/certificates.ts";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type {
-  HttpRequest,
-  HttpTransport,
-} from "../../../../core/client/transport/transport.ts";
+import type { HttpTransport } from "../../../../core/client/transport/transport.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { get, testEachRequest, text } from "../../../support/transport_case.ts";
@@ -363,6 +361,7 @@ test("Transport leaves no timer of an open or failed connection", async () => {
   const LIMIT_MS = 54_321;
   const { clearTimeout, setTimeout } = globalThis;
   const timers = new Set<unknown>();
+  const delays: number[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => {});
     socket.on("data", () => socket.write(OK));
@@ -380,6 +379,7 @@ test("Transport leaves no timer of an open or failed connection", async () => {
   });
   globalThis.setTimeout = ((callback: () => void, delay: number) => {
     const timer = setTimeout(callback, delay);
+    delays.push(delay);
     if (delay === LIMIT_MS) timers.add(timer);
     return timer;
   }) as typeof setTimeout;
@@ -392,6 +392,11 @@ test("Transport leaves no timer of an open or failed connection", async () => {
     assert.equal(timers.size, 1, "while it connects");
     await sent;
     assert.equal(timers.size, 0);
+    assert.equal(
+      delays.includes(100),
+      false,
+      "HTTP/1.1 has no limit of streams",
+    );
     const abort = new AbortController();
     const given = [
       transport.send({ ...get("/x"), signal: abort.signal }),

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
+import { Client } from "@coracle/operator/client";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { FetchTransport } from "../../../../core/client/transport/fetch_transport.ts";
-import { Client } from "../../../../core/client/client.ts";
-import { ConfigMap } from "../../../../core/kinds/mod.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import { get, text } from "../../../support/transport_case.ts";

@@ -33,7 +33,12 @@ import { until } from "../../../support/until.ts";
 
 /** Answer to a stream of HTTP/2. */
 type Frames = (stream: number) => Answer;
-/** Response that is given without one of its headers: Node's parser drops it. */
+/**
+ * Response that is given without one of its headers: nghttp2 drops it. Node shows
+ * it neither in the raw headers nor by an event, whatever the limits of invalid
+ * frames and `strictFieldWhitespaceValidation` are, so that nobody above can refuse
+ * the response. It fails here once Node shows it.
+ */
 interface WithoutHeader {
   readonly name: string;
   readonly frames: Frames;

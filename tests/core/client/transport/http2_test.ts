@@ -6,19 +6,22 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { after, test as nodeTest } from "node:test";
+import { after, test as nodeTest, type TestContext } from "node:test";
 import { createServer, type TLSSocket } from "node:tls";
+import type { HttpRequest, HttpResponse } from "@coracle/operator/client";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type {
-  HttpRequest,
-  HttpResponse,
-  HttpTransport,
-} from "../../../../core/client/transport/transport.ts";
+import type { HttpTransport } from "../../../../core/client/transport/transport.ts";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../../core/admission/certificates.ts";
+import { withFrames } from "../../../support/answering_peer.ts";
+import {
+  END_HEADERS,
+  frame,
+  headerBlock,
+} from "../../../support/http2_frames.ts";
 import { runCommand } from "../../../support/child_process.ts";
 import { runtimeCommand } from "../../../support/program.ts";
 import {
@@ -39,7 +42,7 @@ const narrow = await startHttp2Server(3);
 after(() => narrow.stop());
 
 /** Defines a test on Node, which alone has HTTP/2. */
-function test(title: string, run: () => Promise<void>): void {
+function test(title: string, run: (t: TestContext) => Promise<void>): void {
   if (currentRuntime() === "node") nodeTest(title, run);
 }
 
@@ -312,6 +315,63 @@ test("A connection that is cut fails its streams, and is replaced", () =>
     }
     await watchAll(transport, 1);
   }));
+
+/** Passes the time until the next ping, for all connections at once. */
+type PassPing = () => void;
+
+/** Takes over the intervals of undici, which pings by them every 20 seconds. */
+function withPings(t: TestContext): PassPing {
+  const pings: (() => void)[] = [];
+  const { setInterval } = globalThis;
+  t.mock.method(globalThis, "setInterval", (...args: unknown[]) => {
+    const [call, delay, of] = args as [(of: unknown) => void, number, unknown];
+    if (delay !== 20_000) return setInterval(call, delay, of);
+    pings.push(() => call(of));
+    return setInterval(() => {}, delay);
+  });
+  return () => {
+    assert.notEqual(pings.length, 0);
+    for (const ping of pings) ping();
+  };
+}
+
+test("A connection that does not answer two pings is replaced, its streams fail", async (t) => {
+  const pass = withPings(t);
+  const head = headerBlock([[":status", "200"]]);
+  // The peer answers streams, and no pings.
+  const begin = (id: number) => frame("HEADERS", END_HEADERS, id, head);
+  await withFrames([begin, begin], async (transport, peer) => {
+    const send = () => transport.send(stream("/watch"));
+    const { body } = await inTime("the head", send());
+    const chunk = body[Symbol.asyncIterator]().next();
+    let failure: unknown;
+    chunk.catch((error) => failure = error);
+    pass();
+    await inTime("a turn", new Promise(setImmediate));
+    assert.equal(failure, undefined);
+    pass();
+    await assert.rejects(inTime("the failure", chunk), /Cannot reach https:/);
+    assert.equal((await inTime("the head", send())).status, 200);
+    assert.equal(peer.connections, 2);
+  });
+});
+
+test("A connection that answers its pings keeps its streams", (t) => {
+  const pass = withPings(t);
+  return withStreams(async (transport) => {
+    const before = await server.counters();
+    const [watch] = await watchAll(transport, 1) as [Lines];
+    for (let i = 0; i < 4; i++) {
+      pass();
+      // Its answer follows that of the ping.
+      await text(await transport.send(stream("/whoami")));
+    }
+    await server.counters("event");
+    assert.equal(await watch.next(), "event");
+    const now = await server.counters();
+    assert.equal(now.sessions - before.sessions, 1);
+  });
+});
 
 test("Forty streams that nobody reads do not stop another one", () =>
   withStreams(async (transport) => {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
+import type { HttpRequest } from "@coracle/operator/client";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type { HttpRequest } from "../../../../core/client/transport/transport.ts";
 import { text } from "../../../support/transport_case.ts";
 
 const READ: HttpRequest = { method: "GET", path: "/x", headers: {} };

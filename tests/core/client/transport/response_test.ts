@@ -9,10 +9,8 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { constants, gzipSync } from "node:zlib";
-import type {
-  HttpRequest,
-  HttpTransport,
-} from "../../../../core/client/transport/transport.ts";
+import type { HttpRequest } from "@coracle/operator/client";
+import type { HttpTransport } from "../../../../core/client/transport/transport.ts";
 import {
   type Answer,
   CHUNKED,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
+import type { TransportOptions } from "@coracle/operator/client";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import {
   get,

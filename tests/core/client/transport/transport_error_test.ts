@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  connectionError,
-  StreamRefusedError,
-} from "../../../../core/client/transport/transport_error.ts";
+import { StreamRefusedError } from "@coracle/operator/client";
+import { connectionError } from "../../../../core/client/transport/transport_error.ts";
 import { OpenRequests } from "../../../../core/client/transport/transport.ts";
 
 const ORIGIN = "https://api";

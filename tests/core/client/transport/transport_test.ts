@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { after, test } from "node:test";
+import type { TransportOptions } from "@coracle/operator/client";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
 import { LineSplitter } from "../../../../core/json/line_splitter.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";

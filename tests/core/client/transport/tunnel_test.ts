@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { openTunnel } from "../../../../core/client/transport/tunnel.ts";
 import { LeakGuard } from "../../../support/leaks.ts";
 import { inTime } from "../../../support/in_time.ts";
 import { until } from "../../../support/until.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const SCHEMES = ["http", "socks5"] as const;
 /** Successful answers of a SOCKS5 proxy. */
@@ -106,6 +106,16 @@ test("openTunnel connects to port 1080 of a SOCKS5 proxy without a port", async 
     return true;
   });
 });
+
+test("openTunnel gives the bytes that follow the answer of the proxy", () =>
+  withProxy(["HTTP/1.1 200 OK\r\n\r\nearly"], async ({ host }) => {
+    const socket = await openTunnel(`http://${host}`, new URL("http://api"), {
+      timeout: 10_000,
+    });
+    const [data] = await inTime("the bytes", once(socket, "data"));
+    assert.equal(String(data), "early");
+    socket.destroy();
+  }));
 
 test("openTunnel closes its socket when the proxy refuses", async () => {
   const refusals: readonly (readonly [string, readonly string[]])[] = [

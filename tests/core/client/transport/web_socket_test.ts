@@ -7,9 +7,9 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { after, test } from "node:test";
 import { WebSocket } from "ws";
+import type { TransportOptions } from "@coracle/operator/client";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
-import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
 import {
   type OpenStream,
   openWebSocket,

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { DiscoveredResource, KindSelector } from "@coracle/operator/core";
 import type { CrdObject } from "../../../../core/crd/crd_object.ts";
-import type { DiscoveredResource } from "../../../../core/client/discovery.ts";
 import {
   checkKindSelector,
   discoveredKinds,
   kindOfDefinition,
-  type KindSelector,
 } from "../../../../core/controller/kinds/kind_selector.ts";
 
 /** Definition of apples in versions such as `v1` or `v2alpha1 unserved`. */

@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
-import type { Context } from "../../../../core/controller/context.ts";
-import type { ManagedWorkflow } from "../../../../core/controller/managed_workflow.ts";
-import type { Reconciler } from "../../../../core/controller/reconciler.ts";
 import {
+  type Context,
   keepFinalizer,
+  type Logger,
+  type ManagedWorkflow,
   noUpdate,
   patchResource,
   patchStatus,
+  type Reconciler,
   removeFinalizer,
-} from "../../../../core/controller/result.ts";
+} from "@coracle/operator/core";
+import { ConfigMap, type KubernetesObject } from "@coracle/operator/kinds";
 import { Dispatcher } from "../../../../core/controller/run/dispatcher.ts";
-import { ConfigMap } from "../../../../core/kinds/core_v1.ts";
-import type { Logger } from "../../../../core/logger.ts";
 import { RecordedTracer } from "../../../support/recorded_tracer.ts";
 import {
   contextOf,

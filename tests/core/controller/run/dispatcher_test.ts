@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
-import type { Reconciler } from "../../../../core/controller/reconciler.ts";
-import { noUpdate } from "../../../../core/controller/result.ts";
+import {
+  type KubernetesObject,
+  noUpdate,
+  type Reconciler,
+} from "@coracle/operator/core";
 import type { ShardAssignment } from "../../../../core/controller/shard.ts";
 import { Dispatcher } from "../../../../core/controller/run/dispatcher.ts";
 import { Run } from "../../../../core/controller/run/run.ts";

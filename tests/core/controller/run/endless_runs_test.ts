@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Duration } from "../../../../core/api/duration.ts";
+import { VirtualClock, withTestCluster } from "@coracle/dev";
+import {
+  type Duration,
+  Operator,
+  patchStatus,
+  type Reconciler,
+  silentLogger,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { sleep } from "../../../../core/clock.ts";
 import { EndlessRuns } from "../../../../core/controller/run/run_observers.ts";
 import type { Run } from "../../../../core/controller/run/run.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { patchStatus } from "../../../../core/controller/result.ts";
-import { ConfigMap } from "../../../../core/kinds/mod.ts";
-import { Operator } from "../../../../core/operator/operator.ts";
-import { withTestCluster } from "../../../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import { Gadget } from "../../../support/operator_fixture.ts";
-import type { Reconciler } from "../../../../core/controller/reconciler.ts";
 
 const GADGET = {
   apiVersion: "sample.coracle.dev/v1",

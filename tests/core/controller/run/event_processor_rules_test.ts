@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
-import type { PrimaryEvent } from "../../../../core/controller/event_source.ts";
+import type { CacheEvent, PrimaryEvent } from "@coracle/operator/core";
 import { ConcurrencyCap } from "../../../../core/controller/run/concurrency_cap.ts";
 import { FRESH } from "../../../../core/controller/run/run_state.ts";
 import {

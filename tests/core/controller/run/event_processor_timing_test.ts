@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
 import { nextTurn } from "../../../../core/clock.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import {
   DONE,
   FAILED,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLogger } from "@coracle/operator/client";
 import { FollowedWrites } from "../../../../core/controller/run/followed_writes.ts";
-import { silentLogger } from "../../../../core/logger.ts";
 
 /** Writes of a run, and what is logged of them. */
 function followed() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RunInterruptedError } from "../../../../core/controller/run/run.ts";
+import { RunInterruptedError } from "@coracle/operator/core";
 import { ProcessorFixture } from "../../../support/processor_fixture.ts";
 
 const POD = { namespace: "default", name: "web-0" };

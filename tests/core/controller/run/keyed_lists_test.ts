@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { OpenApiSchema } from "@coracle/operator/core";
 import {
   mentionsKeyedList,
   mergeKeyedLists,
 } from "../../../../core/controller/run/keyed_lists.ts";
-import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 
 const PORTS: OpenApiSchema = {
   properties: {

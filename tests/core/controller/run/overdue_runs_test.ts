@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Duration } from "../../../../core/api/duration.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  type Duration,
+  type LogFields,
+  silentLogger,
+} from "@coracle/operator/client";
 import { OverdueRuns } from "../../../../core/controller/run/run_observers.ts";
-import { type LogFields, silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 import {
   DONE,
   type Gadget,

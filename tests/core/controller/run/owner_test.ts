@@ -1,28 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../../core/api/kind.ts";
-import type {
-  KubernetesObject,
-  OwnerReference,
-} from "../../../../core/api/object.ts";
+import {
+  applyJsonPatch,
+  type Kind,
+  silentLogger,
+} from "@coracle/operator/client";
+import {
+  ConfigMap,
+  type KubernetesObject,
+  Namespace,
+  type OwnerReference,
+  PersistentVolume,
+  Secret,
+} from "@coracle/operator/kinds";
+import { byFunction, watch } from "@coracle/operator/sources";
 import {
   Ownership,
   placedObject,
   type Relation,
 } from "../../../../core/controller/run/owner.ts";
-import { byFunction } from "../../../../core/controller/watch/mappers.ts";
-import {
-  watch,
-  type WatchingSource,
-} from "../../../../core/controller/watch/watch_source.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { applyJsonPatch } from "../../../../core/patch/json_patch.ts";
-import {
-  ConfigMap,
-  Namespace,
-  PersistentVolume,
-  Secret,
-} from "../../../../core/kinds/core_v1.ts";
+import type { WatchingSource } from "../../../../core/controller/watch/watch_source.ts";
 
 const primary = {
   metadata: { namespace: "default", name: "one", uid: "uid-1" },

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
 import {
+  defineKind,
+  type KubernetesObject,
   patchResource,
   patchResourceAndStatus,
   patchStatus,
   type ReconcileResult,
   setStatus,
-} from "../../../../core/controller/result.ts";
+} from "@coracle/operator/core";
 import { ResultWriter } from "../../../../core/controller/run/result_writer.ts";
-import { defineKind } from "../../../../core/crd/define_kind.ts";
 import {
   contextOf,
   FINALIZER,

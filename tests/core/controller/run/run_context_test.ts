@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiError } from "../../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import {
+  ApiError,
+  defineKind,
+  RunAbortedError,
+  silentLogger,
+} from "@coracle/operator/core";
+import {
+  ConfigMap,
+  type KubernetesObject,
+  Namespace,
+} from "@coracle/operator/kinds";
 import { logFields } from "../../../../core/controller/run/run_context.ts";
-import { RunAbortedError } from "../../../../core/controller/run/run.ts";
-import { defineKind } from "../../../../core/crd/define_kind.ts";
 import { Pruner } from "../../../../core/json/prune.ts";
-import { ConfigMap, Namespace } from "../../../../core/kinds/core_v1.ts";
-import { silentLogger } from "../../../../core/logger.ts";
 import { until } from "../../../support/until.ts";
 import {
   configMap,

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../../../core/api/api_error.ts";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  ApiError,
+  jsonLogger,
+  type KubernetesObject,
+  MetricsRegistry,
+} from "@coracle/operator/core";
 import type {
   Run,
   RunResult,
@@ -14,9 +19,6 @@ import {
   RunReporter,
 } from "../../../../core/controller/run/run_observers.ts";
 import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
-import { jsonLogger } from "../../../../core/logger.ts";
-import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** A run of three seconds that began at this time of the clock. */
 function runOf(startedAt: number, writes: readonly RunWrite[] = []) {

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import {
+  jsonLogger,
+  type KubernetesObject,
+  type LogLevel,
+  noMetrics,
+} from "@coracle/operator/client";
 import type { Run, RunResult } from "../../../../core/controller/run/run.ts";
 import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
 import { RunReporter } from "../../../../core/controller/run/run_observers.ts";
-import { jsonLogger, type LogLevel } from "../../../../core/logger.ts";
-import { noMetrics } from "../../../../core/metrics.ts";
 
 /** Log levels and messages of a failed run that is retried. */
 function failedRun(successLevel: LogLevel): readonly string[] {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exponentialBackoff, noRetry } from "@coracle/operator/core";
 import { fc } from "../../../support/property.ts";
 import {
   decideAfterRun,
@@ -12,10 +13,6 @@ import {
   type RunState,
   willRetry,
 } from "../../../../core/controller/run/run_state.ts";
-import {
-  exponentialBackoff,
-  noRetry,
-} from "../../../../core/queue/retry_policy.ts";
 
 /** Default of the Java Operator SDK. */
 const JOSDK_RETRY = {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { RunAbortedError } from "@coracle/operator/core";
 import {
   type AbortCause,
   type Run,
-  RunAbortedError,
   writeText,
 } from "../../../../core/controller/run/run.ts";
 import {

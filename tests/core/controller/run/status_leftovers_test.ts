@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
 import { statusLeftovers } from "../../../../core/controller/run/status_leftovers.ts";
 
 /** Status with the fields that our patches and another manager own. */

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kind } from "../../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { Kind } from "@coracle/operator/client";
+import {
+  ConfigMap,
+  type KubernetesObject,
+  Secret,
+} from "@coracle/operator/kinds";
 import {
   changedFields,
   writeChanges,
 } from "../../../../core/controller/run/write_changes.ts";
-import { ConfigMap, Secret } from "../../../../core/kinds/core_v1.ts";
 
 /** Changes between two states of an object. */
 function changes(kind: Kind, before: object, after: object): readonly string[] {

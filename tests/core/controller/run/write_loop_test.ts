@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untyped } from "../../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { VirtualClock } from "@coracle/dev";
+import {
+  type KubernetesObject,
+  MetricsRegistry,
+  silentLogger,
+  untyped,
+} from "@coracle/operator/core";
 import type { Run } from "../../../../core/controller/run/run.ts";
 import {
   type FieldFight,
@@ -10,9 +15,6 @@ import {
   WriteLoopDetector,
   WriteObserver,
 } from "../../../../core/controller/run/write_loop.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { MetricsRegistry } from "../../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** Fight in which another writer resets `.status.parts.count` after each write. */
 function fight(fieldsV1: Record<string, object>): FieldFight {

@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../../support/property.ts";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { KubernetesObject } from "@coracle/operator/kinds";
 import {
   byAnnotation,
   byFunction,
   byLabel,
   byOwner,
+  PRIMARY_NAME_ANNOTATION,
+  PRIMARY_NAMESPACE_ANNOTATION,
+} from "@coracle/operator/sources";
+import { fc } from "../../../support/property.ts";
+import {
   byOwnership,
   keyTexts,
   mapped,
   ownerAnnotations,
-  PRIMARY_NAME_ANNOTATION,
-  PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../../../core/controller/watch/mappers.ts";
 import { ReferenceIndex } from "../../../../core/controller/watch/reference_index.ts";
 

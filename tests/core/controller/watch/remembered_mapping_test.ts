@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
-import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
+import type { CacheEvent, KubernetesObject } from "@coracle/operator/client";
 import { RememberedMapping } from "../../../../core/controller/watch/remembered_mapping.ts";
 
 function eventOf(

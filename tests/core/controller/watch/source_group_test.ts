@@ -1,22 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VirtualClock } from "@coracle/dev";
+import { type LogFields, silentLogger } from "@coracle/operator/client";
 import type {
   EventSource,
   NamespaceSet,
   SourceContext,
-} from "../../../../core/controller/event_source.ts";
+} from "@coracle/operator/core";
+import { ConfigMap, Namespace, Secret } from "@coracle/operator/kinds";
 import { nextTurn } from "../../../../core/clock.ts";
 import {
   allWrites,
   SourceGroup,
 } from "../../../../core/controller/watch/source_group.ts";
-import {
-  ConfigMap,
-  Namespace,
-  Secret,
-} from "../../../../core/kinds/core_v1.ts";
-import { type LogFields, silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 const HANDLER = { onTrigger: () => true, retryFailed() {} };
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NamespaceSet } from "../../../../core/controller/event_source.ts";
+import { VirtualClock } from "@coracle/dev";
+import { silentLogger } from "@coracle/operator/client";
+import type { NamespaceSet } from "@coracle/operator/core";
 import { WatchGroup } from "../../../../core/controller/watch/watch_group.ts";
-import { silentLogger } from "../../../../core/logger.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
 
 /** A group of watches, and what it has called of its parts, in order. */
 class GroupCase {

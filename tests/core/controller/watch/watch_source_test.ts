@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KeepCallbacks } from "../../../../core/cache/informer/multi_namespace_informer.ts";
-import { type Kind, untyped } from "../../../../core/api/kind.ts";
-import type { KubernetesObject } from "../../../../core/api/object.ts";
-import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
-import { nextTurn } from "../../../../core/clock.ts";
-import type { SourceContext } from "../../../../core/controller/event_source.ts";
-import { byFunction } from "../../../../core/controller/watch/mappers.ts";
+import { VirtualClock } from "@coracle/dev";
 import {
+  type CacheEvent,
+  type KeepCallbacks,
+  type Kind,
+  type KubernetesObject,
+  untyped,
+} from "@coracle/operator/client";
+import type { SourceContext } from "@coracle/operator/core";
+import {
+  byFunction,
   watch,
-  WatchingSource,
   type WatchSource,
   type WatchSourceOptions,
-} from "../../../../core/controller/watch/watch_source.ts";
-import { VirtualClock } from "../../../../dev/testing/virtual_clock.ts";
+} from "@coracle/operator/sources";
+import { nextTurn } from "../../../../core/clock.ts";
+import { WatchingSource } from "../../../../core/controller/watch/watch_source.ts";
 import { gadget, recordedContext } from "../../../support/source_context.ts";
 
 type Secondary = KubernetesObject & { readonly primaries: readonly string[] };

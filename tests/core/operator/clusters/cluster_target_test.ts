@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  ClusterConfig,
-  CredentialSource,
-} from "../../../../core/config/cluster_config.ts";
+import type { ClusterConfig, CredentialSource } from "@coracle/operator/client";
 import { FollowedTarget } from "../../../../core/operator/clusters/cluster_target.ts";
 
 const given: ClusterConfig = {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigMap } from "../../../../core/kinds/core_v1.ts";
-import type { ControllerOptions } from "../../../../core/controller/controller_options.ts";
-import { Operator } from "../../../../core/operator/operator.ts";
-import { inboundSource } from "../../../../sources/inbound_source.ts";
-import { watch } from "../../../../core/controller/watch/watch_source.ts";
-import { Client } from "../../../../core/client/client.ts";
+import {
+  Client,
+  type ControllerOptions,
+  Operator,
+} from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
+import { inboundSource, watch } from "@coracle/operator/sources";
 
 const transport = {
   send: () => Promise.reject(new Error("unused")),
