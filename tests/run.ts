@@ -216,7 +216,8 @@ const STEPS: readonly Step[] = [
     uses: "build",
     silence: undefined,
   },
-  { ...tests("node", everywhere), batch: 32 },
+  // A process loads the packages once, which takes more than most files.
+  { ...tests("node", everywhere), batch: 64 },
   { ...tests("deno", everywhere), usual: byRuntime },
   { ...tests("bun", everywhere), usual: byRuntime },
   {

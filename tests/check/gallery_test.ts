@@ -7,9 +7,10 @@ import { AcmeServer } from "../../examples/gallery/acme_server.ts";
 import { operator as storeCluster } from "../../examples/gallery/store_cluster.ts";
 import { operator as cronJobs } from "../../examples/gallery/cron_job.ts";
 import { checkOperator } from "../../dev/testing/check/check_operator.ts";
+import { partOfRounds } from "../support/part_of_rounds.ts";
 
 /** Plans that run for each operator; `coracle check` runs all of them. */
-const PLANS = 3;
+const PLANS = partOfRounds(3);
 
 const object = (kind: string, spec: object, group = "gallery") => ({
   apiVersion: `${group}.coracle.dev/v1`,

@@ -10,6 +10,8 @@ import {
 } from "../support/operator_fixture.ts";
 
 const BULK = "x".repeat(2_000);
+/** Objects of a test: more than the caches of its operator hold. */
+const OBJECTS = 60;
 
 const Plot = defineKind({
   group: "sample.coracle.dev",
@@ -27,9 +29,10 @@ async function live(
   seen: Map<string, string>,
 ): Promise<void> {
   for (const value of ["second", "third"]) {
-    for (let index = 0; index < 100; index++) await change(index, value);
+    for (let index = 0; index < OBJECTS; index++) await change(index, value);
     await fixture.until(() =>
-      seen.size === 100 && [...seen.values()].every((last) => last === value)
+      seen.size === OBJECTS &&
+      [...seen.values()].every((last) => last === value)
     );
   }
 }
@@ -55,7 +58,7 @@ scenario(
       },
     }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
-    for (let index = 0; index < 100; index++) {
+    for (let index = 0; index < OBJECTS; index++) {
       await fixture.create(`gadget-${index}`);
     }
     await live(
@@ -80,7 +83,7 @@ scenario(
       },
     });
     await fixture.start(operator);
-    for (let index = 0; index < 100; index++) {
+    for (let index = 0; index < OBJECTS; index++) {
       await fixture.client.create(Plot, {
         metadata: { name: `plot-${index}` },
         spec: { value: "first", bulk: BULK },
@@ -116,11 +119,11 @@ scenario(
       cache: { bounded: true },
       sources: [watch(ConfigMap, { bounded: true })],
     });
-    for (let index = 0; index < 100; index++) {
+    for (let index = 0; index < OBJECTS; index++) {
       await fixture.create(`gadget-${index}`);
     }
     await fixture.start(operator);
-    await fixture.until(() => seen.size === 100);
+    await fixture.until(() => seen.size === OBJECTS);
     await live(
       fixture,
       (index, value) => fixture.change(`gadget-${index}`, { value }),
@@ -158,7 +161,7 @@ scenario(
     const operator = fixture.operator({ cache: { budget: 1 } });
     const options = { cache: { bounded: true } };
     operator.register(Gadget, { reconcile() {} }, options);
-    for (let index = 0; index < 100; index++) {
+    for (let index = 0; index < OBJECTS; index++) {
       await fixture.create(`gadget-${index}`, { value: `value-${index}` });
     }
     await fixture.start(operator);
@@ -180,7 +183,7 @@ scenario(
         },
       }],
     });
-    await fixture.until(() => told.size === 100);
+    await fixture.until(() => told.size === OBJECTS);
     for (const [name, value] of told) {
       assert.equal(value, name.replace("gadget", "value"));
     }

@@ -207,7 +207,7 @@ test("Someone else deletes an object after its step, which the operator restores
 
 test("Idle time is that at the end, and counts the writes of an operator", async () => {
   const record = await copied([{ apply: map(DATA) }], { idle: 3_600_000 });
-  assert.deepEqual(record.idle, { duration: 3_600_000, writes: 0 });
+  assert.deepEqual(record.idle, { duration: 3_600_000, writes: 0, reads: {} });
   assert.deepEqual(record.steps.map(({ text, writes }) => [text, writes]), [
     ["apply ConfigMap default/a", 1],
   ]);

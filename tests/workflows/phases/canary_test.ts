@@ -41,7 +41,12 @@ scenario(
     assert.deepEqual(reconciled, ["plain"]);
     assert.equal((await fixture.gadget("canary"))?.status, undefined);
 
-    // Its changes do not come back any more.
+    // Its changes do not come back any more, not by another watch or list either.
+    fixture.faults.add({
+      resource: "gadgets",
+      verb: ["list", "watch"],
+      effect: { status: 503 },
+    });
     fixture.faults.stallWatches({ resource: "gadgets" });
     await fixture.until(() => !canary.healthy, 600_000);
   },
