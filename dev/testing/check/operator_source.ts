@@ -30,8 +30,9 @@ import type {
   StartedOperator,
   WorldStart,
 } from "./world_options.ts";
-import { replaceFetch } from "./world_globals.ts";
+import { replaceFetch, unconnected } from "./world_globals.ts";
 import { replaceServers } from "./world_servers.ts";
+import { replaceSockets } from "./world_sockets.ts";
 
 /** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
@@ -208,6 +209,7 @@ async function describe(
   });
   const restoreFetch = replaceFetch(externals);
   const restoreServers = replaceServers();
+  const restoreSockets = replaceSockets({ refuse: unconnected });
   try {
     const exports = await importFresh(file);
     const { operators, received } = await exportedOperators(exports, {
@@ -225,6 +227,7 @@ async function describe(
     );
   } finally {
     restoreFetch();
+    restoreSockets();
     restoreServers();
     restoreHost();
   }
