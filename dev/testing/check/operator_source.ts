@@ -24,6 +24,7 @@ import {
 import { kindFromCrd } from "../kind_from_crd.ts";
 import { exportedOperators, type Exports } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
+import { loadError } from "./load_error.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type {
   OperatorCluster,
@@ -211,7 +212,9 @@ async function describe(
   const restoreServers = replaceServers();
   const restoreSockets = replaceSockets({ refuse: unconnected });
   try {
-    const exports = await importFresh(file);
+    const exports = await importFresh(file).catch((error) => {
+      throw loadError(file, error);
+    });
     const { operators, received } = await exportedOperators(exports, {
       made,
       name,
