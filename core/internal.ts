@@ -66,7 +66,7 @@ export { openConnection } from "./client/connection.ts";
 export { host, type OperatorHooks, replaceHost } from "./client/host.ts";
 export { CHANNEL_V4, CHANNEL_V5 } from "./client/pods/channel_stream.ts";
 export { readBody } from "./client/response.ts";
-export type { WebhookHost } from "./client/webhook_host.ts";
+export type { NamedWebhookHost } from "./client/webhook_host.ts";
 export {
   ChunkQueue,
   textOf,

@@ -7,7 +7,7 @@ import {
   shown,
 } from "../api/options.ts";
 import type { HostedListener } from "../client/host.ts";
-import type { WebhookHost } from "../client/webhook_host.ts";
+import type { NamedWebhookHost, WebhookHost } from "../client/webhook_host.ts";
 
 /** Options of the listener for admission webhooks, the option `webhooks` of an operator. */
 export interface WebhookServerOptions {
@@ -151,7 +151,7 @@ export type WebhookServerSettings = Settings<
 >;
 
 /** Listener, or what takes its place. */
-export type WebhookPlace = WebhookServerSettings | WebhookHost;
+export type WebhookPlace = WebhookServerSettings | NamedWebhookHost;
 
 /**
  * Place where webhooks are served, with defaults.
@@ -159,7 +159,7 @@ export type WebhookPlace = WebhookServerSettings | WebhookHost;
  * @param given Option `webhooks` of an operator, checked.
  */
 export function webhookPlace(
-  given: WebhookServerOptions | WebhookHost | HostedListener,
+  given: WebhookServerOptions | NamedWebhookHost | HostedListener,
 ): WebhookPlace {
   if ("serve" in given) return given;
   if (

@@ -8,9 +8,9 @@ import type { Client } from "../client/client.ts";
 import { host } from "../client/host.ts";
 import { openHttpTransport } from "../client/transport/open_transport.ts";
 import {
+  type NamedWebhookHost,
   parseReview,
   type WebhookClientConfig,
-  type WebhookHost,
   type WebhookRoute,
 } from "../client/webhook_host.ts";
 import { conversionHandler } from "../conversion/conversion_review.ts";
@@ -171,7 +171,7 @@ export class Webhooks {
     this.#endpoint = place === undefined
       ? unserved(fallbackName, deps.isDeveloped)
       : isHost(place)
-      ? hosted(place, this.#routes, fallbackName)
+      ? hosted(place, this.#routes, place.name ?? fallbackName)
       : new ListenerEndpoint(place, {
         ...deps,
         routes: this.#routes,
@@ -502,7 +502,7 @@ function pathOf(
   }/${version}/${name.toLowerCase()}${suffix}`;
 }
 
-function isHost(place: WebhookPlace): place is WebhookHost {
+function isHost(place: WebhookPlace): place is NamedWebhookHost {
   return "serve" in place;
 }
 
@@ -524,11 +524,11 @@ function unserved(name: string, isTemporary: boolean): Endpoint {
 
 /** Endpoint of a host in the same process. */
 function hosted(
-  place: WebhookHost,
+  place: NamedWebhookHost,
   routes: ReadonlyMap<string, WebhookRoute>,
   name: string,
 ): Endpoint {
-  let served: ReturnType<WebhookHost["serve"]> | undefined;
+  let served: ReturnType<NamedWebhookHost["serve"]> | undefined;
   return {
     port: undefined,
     certificateExpires: undefined,

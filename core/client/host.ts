@@ -4,7 +4,7 @@ import type { Kind } from "../api/kind.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Transport } from "./transport/transport.ts";
-import type { WebhookHost } from "./webhook_host.ts";
+import type { NamedWebhookHost, WebhookHost } from "./webhook_host.ts";
 
 /** Handle of an operator for tools such as `coracle dev`. */
 export interface OperatorHandle {
@@ -236,7 +236,7 @@ export interface Host {
    * What serves the webhooks of operators, in place of the listener of the program;
    * undefined for that.
    */
-  readonly webhooks?: WebhookHost | HostedListener | undefined;
+  readonly webhooks?: NamedWebhookHost | HostedListener | undefined;
   /**
    * Returns the address of a Service by its name in DNS, where no cluster answers;
    * undefined to ask DNS.

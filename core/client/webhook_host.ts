@@ -94,3 +94,9 @@ export interface WebhookHost {
     close(): void;
   };
 }
+
+/** Host that names what is registered. */
+export interface NamedWebhookHost extends WebhookHost {
+  /** Name of the webhook configurations; that of the first kind by default. */
+  readonly name?: string | undefined;
+}

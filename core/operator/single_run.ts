@@ -17,17 +17,20 @@ export async function singleRun(
   const outcomes = await Promise.all(
     controllers.filter(({ settings }) => !settings.isTask)
       .map(async (controller) => ({
-        name: controller.name,
+        controller,
         errors: await controller.ranOnce(),
       })),
   );
-  const runs = outcomes.flatMap(({ name, errors }) =>
-    Array.from(errors, ([key, error]) => ({ name, key, error }))
+  const runs = outcomes.flatMap(({ controller: { name, isJob }, errors }) =>
+    Array.from(
+      errors,
+      ([key, error]) => ({ subject: isJob ? name : `${name} ${key}`, error }),
+    )
   );
   const failed = runs.filter(({ error }) => error !== undefined);
   if (failed.length === 0) return;
-  const named = failed.slice(0, NAMED_FAILURES).map(({ name, key, error }) =>
-    `${name} ${key} (${messageWithCause(error)})`
+  const named = failed.slice(0, NAMED_FAILURES).map(({ subject, error }) =>
+    `${subject} (${messageWithCause(error)})`
   );
   const others = failed.length - named.length;
   throw new AggregateError(

@@ -197,7 +197,7 @@ export interface ApiServerOptions {
   /**
    * Services that webhooks of CRDs and admission name in
    * `clientConfig.service`, by `namespace/name:port`, or `namespace/name` for
-   * port 443: a base URL, or a handler that gets the review and returns it with
+   * port 443, or origins of `clientConfig.url`, such as `https://10.0.0.7:9443`: a base URL, or a handler that gets the review and returns it with
    * the response, in process and without TLS. Its second argument has the path
    * of the webhook, the time limit in milliseconds and its signal. Services that
    * are added to the object later are called as well.
@@ -310,9 +310,9 @@ export function checkServerOptions(options: ApiServerOptions): void {
   checkOptions(options, RULES, subject);
   const { controllers, simulate, port, establishingDelay } = options;
   for (const [name, service] of Object.entries(options.services ?? {})) {
-    if (!/^[^/:]+\/[^/:]+(?::\d+)?$/.test(name)) {
+    if (!/^(?:[^/:]+\/[^/:]+(?::\d+)?|https:\/\/[^/]+)$/.test(name)) {
       throw new TypeError(
-        `Cannot start ${subject}: the name of a service must be namespace/name or namespace/name:port: received ${
+        `Cannot start ${subject}: the name of a service must be namespace/name, namespace/name:port or the origin of a URL with https:, without a path: received ${
           JSON.stringify(name)
         }`,
       );

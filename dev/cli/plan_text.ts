@@ -14,6 +14,11 @@ const SHOWN_NAMES = 3;
 /** Longest value that is shown, in characters. */
 const SHOWN_VALUE = 120;
 
+/** Size of a text in Markdown up to which objects are added, in characters. */
+const MAX_MARKDOWN = 64_000;
+/** Longest line of a block of Markdown before the objects, in characters. */
+const MAX_LINE = 240;
+
 /** Actions in the order of their danger. */
 const ACTIONS: readonly PlannedAction[] = [
   "delete",
@@ -50,7 +55,10 @@ export function planText(report: PlanReport, view: PlanView): string {
   return `${blocks.join("\n\n")}\n`;
 }
 
-/** Text of a plan in Markdown, for a pull request. */
+/**
+ * Text of a plan in Markdown, for a comment of a pull request, which has a limit of
+ * 65,536 characters: what is too much is counted.
+ */
 export function planMarkdown(
   report: PlanReport,
   { operator, show }: PlanView & { readonly operator: string },
@@ -71,29 +79,45 @@ export function planMarkdown(
     ]
       .join("\n"),
   ];
-  const details = chosen(changes, show).map((change) =>
+  const detail = (change: PlannedChange) =>
     change.fields.length === 0
       ? `- ${escapeHtml(changeTitle(change))}`
       : `<details><summary>${escapeHtml(changeTitle(change))}</summary>\n\n${
         fenced("diff", changeLines(change).join("\n"))
-      }\n\n</details>`
+      }\n\n</details>`;
+  const blocks = [
+    `### Plan of \`${operator.replaceAll("`", "")}\``,
+    planHead(report),
+    ...table,
+    ...causeLines(report).length === 0
+      ? []
+      : [fenced("text", bounded(causeLines(report)))],
+    ...planSections(report).map(({ title, lines }) =>
+      `**${title}**\n\n${fenced("text", bounded(lines))}`
+    ),
+  ];
+  let size = blocks.join("\n\n").length;
+  let shown = 0;
+  for (const change of chosen(changes, show)) {
+    const block = detail(change);
+    size += block.length + 2;
+    if (size > MAX_MARKDOWN) break;
+    blocks.push(block);
+    shown++;
+  }
+  const hidden = changes.length - shown;
+  if (hidden > 0) blocks.push(`… and ${counted(hidden, "more object")}.`);
+  return `${blocks.join("\n\n")}\n`;
+}
+
+/** Lines of a block of Markdown, of which the longest and the last are cut. */
+function bounded(lines: readonly string[]): string {
+  const kept = lines.slice(0, SHOWN_OBJECTS).map((line) =>
+    line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line
   );
-  const hidden = changes.length - details.length;
-  return `${
-    [
-      `### Plan of \`${operator.replaceAll("`", "")}\``,
-      planHead(report),
-      ...table,
-      ...causeLines(report).length === 0
-        ? []
-        : [fenced("text", causeLines(report).join("\n"))],
-      ...planSections(report).map(({ title, lines }) =>
-        `**${title}**\n\n${fenced("text", lines.join("\n"))}`
-      ),
-      ...details,
-      ...hidden > 0 ? [`… and ${hidden} more objects.`] : [],
-    ].join("\n\n")
-  }\n`;
+  const more = lines.length - kept.length;
+  if (more > 0) kept.push(`… and ${more.toLocaleString("en")} more`);
+  return kept.join("\n");
 }
 
 /** Code block whose fence is longer than any in its text. */

@@ -1,5 +1,5 @@
 import type { ApiServerOptions } from "../apiserver/server_options.ts";
-import type { WebhookHost } from "@coracle/operator/internal";
+import type { NamedWebhookHost } from "@coracle/operator/internal";
 
 type Services = NonNullable<ApiServerOptions["services"]>;
 
@@ -19,7 +19,7 @@ const SHARE = 0.8;
  */
 export function webhookServices(
   given: Services = {},
-): { readonly host: WebhookHost; readonly services: Services } {
+): { readonly host: NamedWebhookHost; readonly services: Services } {
   const services: Record<string, Services[string]> = { ...given };
   let count = 0;
   return {

@@ -44,6 +44,8 @@ test("Model of sizes is within a fifth of what benches have measured", () => {
     ],
     // npm run bench -- --only kinds --subject "1000 kinds of 0, HTTP/2"
     [197, { kinds: 1_000 }, Infinity],
+    // npm run bench -- --only clusters --subject "400 clusters of 3 kinds"
+    [274, { clusters: 400 }, Infinity],
     // npm run bench -- --only certificates
     [239, { objects: 30_000, objectSize: 3_430, kinds: 3 }, Infinity],
   ];

@@ -349,7 +349,7 @@ function controllerManagerArgs(
 }
 
 /** Finds free ports. */
-async function freePorts(count: number): Promise<readonly number[]> {
+export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(servers.map(async (server) => {
     server.listen(0, HOST);

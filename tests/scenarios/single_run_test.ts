@@ -49,10 +49,11 @@ scenario(
         if (name === "b") throw new Error("no room");
       },
     });
+    operator.job("nightly", {}, () => Promise.reject(new Error("no light")));
     await assert.rejects(fixture.done(operator.run({ once: true })), {
       name: "AggregateError",
       message:
-        "Cannot finish the single run: 1 of 3 have failed: gadget default/b (no room)",
+        "Cannot finish the single run: 2 of 4 have failed: gadget default/b (no room); nightly (no light)",
     });
     assert.equal(runs, 3);
     assert.equal(operator.health().started, false);

@@ -8,10 +8,19 @@ import { createHmac, randomBytes } from "node:crypto";
 import type { UntypedObject } from "../../api/object.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 
-/** Annotation in which `kubectl apply` keeps a copy of an object. */
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+/** Annotations in which tools keep a copy of an object, some of them packed. */
+const COPIES: ReadonlySet<string> = new Set([
+  "banzaicloud.com/last-applied",
+  "kapp.k14s.io/original",
+  "kubectl.kubernetes.io/last-applied-configuration",
+  "objectset.rio.cattle.io/applied",
+]);
 /** Minimum length of a secret text that is looked for in others. */
 const MIN_TEXT = 6;
+/** Number of secret texts from which on each is no longer looked for by itself. */
+const MANY_TEXTS = 64;
+/** Number of documents of JSON, one in another, in which a secret text is found. */
+const MAX_DEPTH = 3;
 /** Texts and numbers of JSON. */
 const JSON_VALUE = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Text in place of a secret one. */
@@ -43,7 +52,8 @@ export function secretDigests(): <S extends SecretPart>(secret: S) => S {
     Buffer.from(String(text)).toString("base64");
   return (secret) => {
     const { data, stringData, metadata } = secret;
-    const copy = metadata?.annotations?.[LAST_APPLIED];
+    const { annotations = {} } = metadata ?? {};
+    const copies = Object.keys(annotations).filter((name) => COPIES.has(name));
     return {
       ...secret,
       ...isJsonObject(data) && {
@@ -53,12 +63,14 @@ export function secretDigests(): <S extends SecretPart>(secret: S) => S {
       ...isJsonObject(stringData) && {
         stringData: valuesBy(stringData, (value) => digest(base64(value))),
       },
-      ...copy !== undefined && {
+      ...copies.length > 0 && {
         metadata: {
           ...metadata,
           annotations: {
-            ...metadata?.annotations,
-            [LAST_APPLIED]: digest(copy),
+            ...annotations,
+            ...Object.fromEntries(
+              copies.map((name) => [name, digest(annotations[name])]),
+            ),
           },
         },
       },
@@ -84,13 +96,14 @@ export function isSecretPath(path: readonly (string | number)[]): boolean {
   const [first, second, third] = path;
   return first === "data" || first === "stringData" ||
     first === "metadata" && second === "annotations" &&
-      (third === undefined || third === LAST_APPLIED);
+      (third === undefined || COPIES.has(String(third)));
 }
 
 /** Texts of Secrets that nothing may show, wherever they were copied to. */
 export class SecretTexts {
   /** What is shown in place of each. */
   readonly #texts: Map<string, string> = new Map();
+  #sorted: ReadonlyMap<string, readonly string[]> | undefined;
 
   /** Whether there are none. */
   get isEmpty(): boolean {
@@ -116,9 +129,26 @@ export class SecretTexts {
   #note(text: string, shown = HIDDEN): void {
     const trimmed = text.trim();
     if (trimmed.length < MIN_TEXT) return;
-    this.#texts.set(trimmed, shown);
-    // As it is inside of JSON.
-    this.#texts.set(JSON.stringify(trimmed).slice(1, -1), shown);
+    let form = trimmed;
+    for (let depth = 0; depth <= MAX_DEPTH; depth++) {
+      this.#set(form, shown);
+      // As it is inside of JSON, which may be a text in JSON itself.
+      form = JSON.stringify(form).slice(1, -1);
+    }
+  }
+
+  #set(text: string, shown: string): void {
+    if (this.#texts.has(text)) return;
+    this.#texts.set(text, shown);
+    this.#sorted = undefined;
+  }
+
+  /** Texts by their beginnings, the longest first: one may begin with another. */
+  #byStart(): ReadonlyMap<string, readonly string[]> {
+    return this.#sorted ??= Map.groupBy(
+      [...this.#texts.keys()].sort((a, b) => b.length - a.length),
+      (text) => text.slice(0, MIN_TEXT),
+    );
   }
 
   /**
@@ -135,13 +165,32 @@ export class SecretTexts {
     return this.hide(hidden);
   }
 
+  /** Whether a text may have secret ones; with many of them it is looked at closer. */
+  #has(text: string): boolean {
+    if (this.#texts.size > MANY_TEXTS) return true;
+    for (const secret of this.#texts.keys()) {
+      if (text.includes(secret)) return true;
+    }
+    return false;
+  }
+
   /** Replaces secret texts in a text. */
   hide(text: string): string {
-    let hidden = text;
-    for (const [secret, shown] of this.#texts) {
-      if (hidden.includes(secret)) hidden = hidden.replaceAll(secret, shown);
+    if (!this.#has(text)) return text;
+    const starts = this.#byStart();
+    let hidden = "";
+    let kept = 0;
+    for (let at = 0; at <= text.length - MIN_TEXT;) {
+      const secret = starts.get(text.slice(at, at + MIN_TEXT))
+        ?.find((one) => text.startsWith(one, at));
+      if (secret === undefined) {
+        at++;
+        continue;
+      }
+      hidden += text.slice(kept, at) + this.#texts.get(secret);
+      kept = at += secret.length;
     }
-    return hidden;
+    return hidden + text.slice(kept);
   }
 }
 

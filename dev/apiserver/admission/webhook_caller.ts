@@ -9,8 +9,8 @@ import { readJson, writeJson } from "../exact_json.ts";
 
 /**
  * Services that webhooks name, by `namespace/name:port`, or `namespace/name` for
- * port 443: base URL, or handler
- * of reviews in the current process.
+ * port 443, and the origins of their URLs: base URL, or handler of reviews in the
+ * current process.
  */
 export type WebhookServices = Readonly<
   Record<
@@ -107,9 +107,10 @@ export class WebhookCaller {
       : cleanUrl(`https://${name}.${namespace}.svc:${port}/${path}`);
     const url = `${base}?timeout=${Math.ceil(timeout / 1000)}s`;
     const { services, externalName } = this.#options;
-    let service = config.service &&
-      (services[`${namespace}/${name}:${port}`] ??
-        (port === 443 ? services[`${namespace}/${name}`] : undefined));
+    let service = config.service === undefined
+      ? services[URL.parse(base)?.origin ?? ""]
+      : services[`${namespace}/${name}:${port}`] ??
+        (port === 443 ? services[`${namespace}/${name}`] : undefined);
     const failure = (why: string) =>
       new WebhookFailure(`Post ${JSON.stringify(url)}: ${why}`);
     if (config.service !== undefined && service === undefined) {

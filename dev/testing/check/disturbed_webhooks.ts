@@ -1,4 +1,4 @@
-import { sleep, type WebhookHost } from "@coracle/operator/internal";
+import { type NamedWebhookHost, sleep } from "@coracle/operator/internal";
 import type { Perturbations } from "./perturbations.ts";
 import type { WorldClock } from "./world_clock.ts";
 
@@ -10,15 +10,16 @@ const LATE_MS = 40_000;
  * and away for good when the process that serves them has ended.
  */
 export function disturbedHost(
-  host: WebhookHost,
+  host: NamedWebhookHost,
   { perturbations, clock, current }: {
     readonly perturbations: Perturbations;
     readonly clock: WorldClock;
     /** Returns the process that runs now. */
     readonly current: () => { readonly alive: boolean } | undefined;
   },
-): WebhookHost {
+): NamedWebhookHost {
   return {
+    ...host,
     serve(routes) {
       const server = current();
       const outside = clock.view();

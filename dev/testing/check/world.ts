@@ -4,7 +4,10 @@ import {
   type UntypedObject,
 } from "@coracle/operator/client";
 import { installCrd } from "@coracle/operator/crd";
-import { leveledLogger, type WebhookHost } from "@coracle/operator/internal";
+import {
+  leveledLogger,
+  type NamedWebhookHost,
+} from "@coracle/operator/internal";
 import { type Random, seededRandom } from "../../apiserver/random.ts";
 import {
   ApiServer,
@@ -103,7 +106,7 @@ export class World {
   #failure: { readonly error: unknown } | undefined;
 
   /** Calls the admission handlers of operators. */
-  readonly #webhooks: WebhookHost;
+  readonly #webhooks: NamedWebhookHost;
 
   private constructor(
     options: WorldOptions,
@@ -111,7 +114,7 @@ export class World {
       readonly clock: WorldClock;
       readonly server: ApiServer;
       readonly perturbations: Perturbations;
-      readonly webhooks: WebhookHost;
+      readonly webhooks: NamedWebhookHost;
     },
   ) {
     this.#webhooks = webhooks;
@@ -185,7 +188,8 @@ export class World {
     const { seed, simulate = true, endpoints = true } = options;
     const clock = new WorldClock(options.startAt);
     const perturbations = new Perturbations(options.perturbations ?? []);
-    const webhooks = webhookServices(conversionServices(options.kinds));
+    const webhooks = options.webhooks ??
+      webhookServices(conversionServices(options.kinds));
     const { content, from } = options;
     if (from !== undefined) clock.moveTo(from.now);
     const start = from !== undefined

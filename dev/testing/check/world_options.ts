@@ -1,6 +1,8 @@
 import type { UntypedObject } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
 import type { DefinedKind } from "@coracle/operator/crd";
+import type { NamedWebhookHost } from "@coracle/operator/internal";
+import type { ApiServerOptions } from "../../apiserver/server_options.ts";
 import type { ServerContent } from "../../apiserver/storage/file_journal.ts";
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { CheckOptions } from "../check_options.ts";
@@ -86,6 +88,11 @@ export interface WorldOptions {
   readonly refuse?: ((address: string) => Error | undefined) | undefined;
   /** Whether `fetch` takes real time while the virtual time stands still. */
   readonly fetchesReally?: boolean | undefined;
+  /** Webhooks of the operator, and what answers all others; by default its own. */
+  readonly webhooks?: {
+    readonly host: NamedWebhookHost;
+    readonly services: NonNullable<ApiServerOptions["services"]>;
+  } | undefined;
   /** Objects of a cluster, with which the server starts. */
   readonly content?: ServerContent | undefined;
   /** Wall time at the start in milliseconds; by default that of every world. */

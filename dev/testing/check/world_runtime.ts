@@ -6,7 +6,7 @@
  */
 import type { Clock, Logger } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import { replaceHost, type WebhookHost } from "@coracle/operator/internal";
+import { type NamedWebhookHost, replaceHost } from "@coracle/operator/internal";
 import type { Random } from "../../apiserver/random.ts";
 import type { LeaseClock } from "./lease_clock.ts";
 import type { Perturbations } from "./perturbations.ts";
@@ -44,7 +44,7 @@ interface ReplacingWorld {
   readonly outside: Clock;
   readonly random: Random;
   readonly perturbations: Perturbations;
-  readonly webhooks: WebhookHost;
+  readonly webhooks: NamedWebhookHost;
   readonly trace: TraceSink;
   readonly logger: Logger;
   /** Fulfilled when the simulation ends. */

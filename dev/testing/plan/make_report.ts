@@ -1,12 +1,7 @@
 import type { OwnerReference, UntypedObject } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
 import type { PolicyRule } from "@coracle/operator/kinds";
-import {
-  HIDDEN,
-  isJsonObject,
-  isSecretPath,
-  isSecrets,
-} from "@coracle/operator/internal";
+import { HIDDEN, isJsonObject, isSecretPath } from "@coracle/operator/internal";
 import { writeJson } from "../../apiserver/exact_json.ts";
 import type { OperatorSource } from "../check/operator_source.ts";
 import { operatorAccess } from "../operator_access.ts";
@@ -36,8 +31,8 @@ import { mixedNote, type Snapshot } from "./snapshot.ts";
 const LOOP_WRITES = 5;
 /** Time from the end in which a loop or a failure still shows, in milliseconds. */
 const END_MS = 12 * 60_000;
-/** Longest text of a value. */
-const MAX_VALUE = 2_000;
+/** Longest text of a value, in characters. */
+export const MAX_VALUE = 2_000;
 const CRD_PLURAL = "customresourcedefinitions";
 
 /** Makes the report of a run. */
@@ -49,12 +44,6 @@ export function reportOf(
   },
 ): PlanReport {
   const { record, duration, quiet, secrets } = run;
-  for (const { last, after } of record.touched.values()) {
-    const { storedAs, group, plural } = last.definition;
-    if (isSecrets(storedAs ?? { group, plural })) {
-      secrets.add((after ?? last).parse());
-    }
-  }
   const gone = goneOwners(record.touched.values());
   const changes: PlannedChange[] = [];
   const answers = new Map<
@@ -73,6 +62,21 @@ export function reportOf(
     const loop = loopOf(touched, duration);
     if (loop !== undefined) loops.push(loop);
   }
+  for (const { before, after } of run.served) {
+    const { apiVersion = "", kind = "", metadata } = after;
+    const { namespace, name } = metadata;
+    changes.push(hidden({
+      action: "change",
+      apiVersion,
+      kind,
+      ...namespace !== undefined && { namespace },
+      name,
+      cause: `the definition of ${kind}`,
+      fields: fieldDifferences(before, after).map((one) =>
+        fieldOf(one, { old: before, now: after, managers: record.managers })
+      ),
+    }, run));
+  }
   changes.sort((a, b) => compareText(textOf(a), textOf(b)));
   const { info } = snapshot;
   return {
@@ -84,7 +88,10 @@ export function reportOf(
     changes,
     loops,
     failures: failuresOf(run),
-    fetches: run.fetches,
+    fetches: run.fetches.map(({ request, ...one }) => ({
+      request: secrets.hide(request),
+      ...one,
+    })),
     events: eventsOf(run),
     missingRights: missingRights(run, source),
     answers: [...answers.values()],
@@ -463,7 +470,7 @@ function hidden(change: PlannedChange, { secrets }: PlannedRun): PlannedChange {
   const show = (value: unknown) => {
     if (value === undefined) return undefined;
     const text = writeJson(value);
-    const safe = secrets.hide(text);
+    const safe = secrets.hideJson(text);
     if (safe.length > MAX_VALUE) return `${safe.slice(0, MAX_VALUE)}…`;
     return safe === text ? value : JSON.parse(safe);
   };

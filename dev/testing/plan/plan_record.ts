@@ -1,5 +1,6 @@
 import type { Change } from "../../apiserver/storage/history.ts";
 import type { StoredObject } from "../../apiserver/storage/stored_object.ts";
+import { isSecrets, type SecretTexts } from "@coracle/operator/internal";
 import type { RequestEntry, TraceEntry, TraceSink } from "../check/trace.ts";
 import {
   type FieldDifference,
@@ -90,8 +91,19 @@ export class PlanRecord implements TraceSink {
   /** Ends of the operator's process, by their reasons. */
   readonly ends: string[] = [];
 
+  readonly #secrets: SecretTexts;
+
+  /** @param secrets Texts that must not be shown, to which those of the run are added. */
+  constructor(secrets: SecretTexts) {
+    this.#secrets = secrets;
+  }
+
   /** Adds a change of the store, whose cause the trace tells later. */
   change(change: Change): void {
+    const { storedAs, group, plural } = change.object.definition;
+    if (isSecrets(storedAs ?? { group, plural })) {
+      this.#secrets.add(change.object.parse());
+    }
     this.#pending.push({ change, at: this.#now });
   }
 
@@ -114,7 +126,7 @@ export class PlanRecord implements TraceSink {
         if (this.ends.length < KEPT_OBJECTS) this.ends.push(entry.why);
         return;
       case "rejection":
-        return this.#fail(entry.message.split("\n", 1)[0] ?? "", "", true);
+        return this.#fail(entry.message, "", true);
     }
   }
 
@@ -230,12 +242,14 @@ export class PlanRecord implements TraceSink {
       readonly object?: unknown;
       readonly error?: unknown;
     };
-    const [text = ""] = String(error).replace(/^\w*Error: /, "").split("\n", 1);
+    const text = String(error).replace(/^\w*Error: /, "");
     const isFinal = /no retry is left|ruled out/.test(message);
     this.#fail(text, String(object ?? ""), isFinal);
   }
 
-  #fail(text: string, object: string, isFinal: boolean): void {
+  #fail(full: string, object: string, isFinal: boolean): void {
+    // Before anything is cut from it, or replaced in it.
+    const [text = ""] = this.#secrets.hide(full).split("\n", 1);
     // One reason for many objects, whose names are in the text.
     const [, name = ""] = /([^/]+)$/.exec(object) ?? [];
     const reason = name.length < 3 ? text : text.replaceAll(name, "NAME");

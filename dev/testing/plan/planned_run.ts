@@ -1,10 +1,16 @@
-import type { Kind, UntypedObject } from "@coracle/operator/client";
+import {
+  type Kind,
+  untyped,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
 import type { OperatorSource } from "../check/operator_source.ts";
+import { resourceKey } from "../../apiserver/storage/store.ts";
 import { World } from "../check/world.ts";
-import { conversionConfig } from "../conversion_service.ts";
+import { fieldDifferences } from "./field_changes.ts";
 import { PlanRecord } from "./plan_record.ts";
 import type { PlannedFetch } from "./plan_report.ts";
+import { plannedWebhooks } from "./planned_webhooks.ts";
 import { SecretTexts } from "@coracle/operator/internal";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -28,6 +34,12 @@ export interface RunSettings {
   readonly hosts: readonly string[];
 }
 
+/** Object whose fields a changed definition drops or fills in. */
+export interface ServedObject {
+  readonly before: UntypedObject;
+  readonly after: UntypedObject;
+}
+
 /** What an operator did on the copy of a cluster. */
 export interface PlannedRun {
   readonly record: PlanRecord;
@@ -39,6 +51,8 @@ export interface PlannedRun {
   readonly kinds: ReadonlyMap<string, AnyVersion>;
   /** Texts that must not be printed. */
   readonly secrets: SecretTexts;
+  /** Objects that a changed definition serves in another way, without a write. */
+  readonly served: readonly ServedObject[];
   /** Kinds whose definitions the cluster does not have. */
   readonly undefinedKinds: readonly string[];
   /** Kinds whose definitions differ from those of the operator. */
@@ -52,8 +66,8 @@ export async function runOperator(
   snapshot: Snapshot,
   { duration, hosts }: RunSettings,
 ): Promise<PlannedRun> {
-  const record = new PlanRecord();
   const secrets = new SecretTexts();
+  const record = new PlanRecord(secrets);
   const fetches = new Fetches(hosts);
   const { definitions, info } = snapshot;
   for (const { object } of snapshot.objects(SECRETS)) secrets.add(object);
@@ -66,6 +80,7 @@ export async function runOperator(
     content: snapshot.content((one) => converting(one, source)),
     startAt: info.at,
     kinds: missing,
+    webhooks: plannedWebhooks(source, snapshot),
     endpoints: false,
     sink: record,
     onChange: (change) => record.change(change),
@@ -85,6 +100,7 @@ export async function runOperator(
       await world.advance(Math.min(STEP_MS, duration - world.now));
     }
     record.end();
+    const served = await servedOtherwise(world, { record, snapshot });
     const kinds = new Map<string, AnyVersion>();
     for (
       const { group, plural, kind } of await world.complete(
@@ -100,6 +116,7 @@ export async function runOperator(
       quiet: state === "quiet",
       kinds,
       secrets,
+      served,
       undefinedKinds: missing.map(({ kind }) => kind),
       otherDefinitions: source.kinds.filter((kind) =>
         isOther(definitions.get(`${kind.plural}.${kind.group}`), kind)
@@ -108,6 +125,38 @@ export async function runOperator(
   } finally {
     await world.end();
   }
+}
+
+/** Objects that nobody writes and that are served in another way than before. */
+async function servedOtherwise(
+  world: World,
+  { record, snapshot }: {
+    readonly record: PlanRecord;
+    readonly snapshot: Snapshot;
+  },
+): Promise<readonly ServedObject[]> {
+  const found: ServedObject[] = [];
+  for (const { write, before, after } of [...record.touched.values()]) {
+    if (write === undefined || after === undefined) continue;
+    const name = before?.name ?? "";
+    if (!snapshot.definitions.has(name)) continue;
+    const { spec } = after.parse() as object as CrdManifest;
+    const { group, names: { plural } } = spec;
+    for (const { object } of snapshot.objects(resourceKey({ group, plural }))) {
+      const { apiVersion = "", kind = "", metadata } = object;
+      const { namespace, name } = metadata;
+      const key = namespace ? `${namespace}/${name}` : name;
+      if (record.touched.has(`${group}/${plural} ${key}`)) continue;
+      const version = apiVersion.split("/").at(-1) ?? "";
+      const now = await world.complete(
+        world.client.find(untyped({ group, version, kind }), metadata),
+      );
+      if (now !== undefined && fieldDifferences(object, now).length > 0) {
+        found.push({ before: object, after: now });
+      }
+    }
+  }
+  return found;
 }
 
 type DefinedKinds = OperatorSource["kinds"];
@@ -138,23 +187,17 @@ function fieldsOf(schema: unknown): unknown {
   return [type, values, fieldsOf(items), fields.sort()];
 }
 
-/** Definition whose conversion takes place here, where the operator has it. */
+/** Definition without the conversion of others, which nobody calls. */
 function converting(
   object: UntypedObject,
   { kinds }: OperatorSource,
 ): UntypedObject {
   const spec = object["spec"] as CrdManifest["spec"];
-  const { strategy } = spec.conversion ?? {};
-  if (strategy !== "Webhook") return object;
-  const kind = kinds.find(({ plural, group }) =>
-    `${plural}.${group}` === object.metadata.name
+  const isOurs = kinds.some(({ plural, group, conversion }) =>
+    conversion !== undefined && `${plural}.${group}` === object.metadata.name
   );
-  const config = kind && conversionConfig(kind);
-  const conversion = config === undefined ? { strategy: "None" } : {
-    strategy: "Webhook",
-    webhook: { clientConfig: config, conversionReviewVersions: ["v1"] },
-  };
-  return { ...object, spec: { ...spec, conversion } };
+  if (spec.conversion?.strategy !== "Webhook" || isOurs) return object;
+  return { ...object, spec: { ...spec, conversion: { strategy: "None" } } };
 }
 
 /** Requests outside of the cluster: held back, unless their host is allowed. */

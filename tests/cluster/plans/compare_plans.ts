@@ -43,7 +43,11 @@ import { Program } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 import { readThrough } from "../../testing/plan/cluster_copy.ts";
 import { happenedBetween, planned } from "../../testing/plan/happened.ts";
-import { type ControlPlane, startControlPlane } from "../control_plane.ts";
+import {
+  type ControlPlane,
+  freePorts,
+  startControlPlane,
+} from "../control_plane.ts";
 import {
   NAMESPACE,
   PLAN_CASES,
@@ -51,6 +55,7 @@ import {
   REFUSED,
   URL_TEXT,
 } from "./plan_cases.ts";
+import { GALLERY_CASES } from "./gallery_cases.ts";
 import { nodeStandIn, startOutside } from "./stand_ins.ts";
 
 /** User that plans and takes snapshots. */
@@ -68,6 +73,8 @@ const CONTROLLERS = [
 /** Time without a change after which an operator is done, in milliseconds. */
 const STILL_MS = 6_000;
 const LIMIT_MS = 20 * 60_000;
+/** Time in which an operator starts on a busy machine, in milliseconds. */
+const START_MS = 90_000;
 /** Virtual time of the plans. */
 const PLANNED_TIME = "10m";
 /** Objects that are written at a time. */
@@ -128,9 +135,28 @@ function kindOf({ apiVersion = "", kind = "" }: UntypedObject) {
   return untyped({ group, version, kind });
 }
 
-/** Creates an object. */
+/** Creates an object, with its status. */
 async function create(client: Client, object: UntypedObject): Promise<void> {
-  await client.create(kindOf(object), object);
+  const kind = kindOf(object);
+  const { metadata } = await client.create(kind, object);
+  const { status } = object;
+  if (status !== undefined) {
+    await client.status.patch(kind, metadata, { status });
+  }
+}
+
+/** Writes a module whose operator is that of a file, with options of its own. */
+async function writeWith(
+  options: string,
+  { file, path }: { readonly file: string; readonly path: string },
+): Promise<string> {
+  const text = [
+    `import { operator as made } from "${pathToFileURL(file)}";`,
+    `export const operator = (given = {}) => made({ ...${options}, ...given });`,
+    "if (import.meta.main) await operator().run();",
+  ];
+  await writeFile(path, `${text.join("\n")}\n`);
+  return path;
 }
 
 /** Does something for each item, a few at a time. */
@@ -178,7 +204,7 @@ async function run(
     env: { ...env, KUBECONFIG: cluster.plane.kubeconfig },
   });
   try {
-    await program.says(/Operator started/);
+    await program.says(/Operator started/, START_MS);
     const after = await settle(cluster, program);
     await program.end();
     return after;
@@ -192,9 +218,13 @@ async function run(
 /** Lets the cluster refuse changes of objects, by their names. */
 async function refuse(
   client: Client,
-  { refuses: { group, resource, field } }: PlanCase,
+  { refuses }: PlanCase,
 ): Promise<void> {
-  const optional = field.split(".").map((name) => `?${name}`).join(".");
+  if (refuses === undefined) return;
+  const { group, resource, field } = refuses;
+  const isDeletion = field === undefined;
+  const optional = field?.split(".").map((name) => `?${name}`).join(".");
+  const subject = isDeletion ? "oldObject" : "object";
   const apiVersion = "admissionregistration.k8s.io/v1";
   const metadata = { name: "plans.coracle.dev" };
   await create(client, {
@@ -206,14 +236,16 @@ async function refuse(
         resourceRules: [{
           apiGroups: [group],
           apiVersions: ["*"],
-          operations: ["UPDATE"],
+          operations: [isDeletion ? "DELETE" : "UPDATE"],
           resources: [resource],
         }],
       },
       validations: [{
         expression:
-          `!(object.metadata.?namespace.orValue("") + object.metadata.name).contains("${REFUSED}") || object.${optional} == oldObject.${optional}`,
-        message: `${field} is frozen`,
+          `!(${subject}.metadata.?namespace.orValue("") + ${subject}.metadata.name).contains("${REFUSED}")${
+            isDeletion ? "" : ` || object.${optional} == oldObject.${optional}`
+          }`,
+        message: `${field ?? resource} is frozen`,
       }],
     },
   });
@@ -246,11 +278,19 @@ function differencesOf(
   happened: Changes,
   unknown: Readonly<Record<string, string>> = {},
 ): readonly string[] {
-  const known = (fields: Changes[string] | undefined) =>
-    fields && Object.entries(fields).filter(([path]) => !(path in unknown))
-      .sort(([a], [b]) => a < b ? -1 : 1);
+  const known = (fields: Changes[string] = {}) => {
+    const all = Object.entries(fields);
+    const rest = all.filter(([path]) => !(path in unknown));
+    // What changes only in fields that no plan can know may change or not.
+    return all.length > 0 && rest.length === 0
+      ? undefined
+      : rest.sort(([a], [b]) => a < b ? -1 : 1);
+  };
   return Object.keys({ ...planned, ...happened }).filter((key) =>
-    !isDeepStrictEqual(known(planned[key]), known(happened[key]))
+    !isDeepStrictEqual(
+      planned[key] && known(planned[key]),
+      happened[key] && known(happened[key]),
+    )
   );
 }
 
@@ -273,7 +313,15 @@ async function compare(
         .replace("EXAMPLES", join(PROJECT, "examples")),
     ]),
   );
-  const old = await writeOld(one, folder);
+  let old = await writeOld(one, folder);
+  let file = join(PROJECT, "examples", one.file);
+  if (one.options !== undefined) {
+    const path = (name: string) => join(folder, `${name}.ts`);
+    const [port] = await freePorts(1);
+    const options = one.options.replaceAll("PORT", String(port));
+    old = await writeWith(options, { file: old, path: path("older") });
+    file = await writeWith(options, { file, path: path("newer") });
+  }
   await client.create(Namespace, { metadata: { name: NAMESPACE } });
   for (const object of one.first ?? []) await create(client, object);
   // The old version installs its kinds, then gets its objects.
@@ -293,7 +341,7 @@ async function compare(
     env: { ...env, KUBECONFIG: plane.kubeconfig },
   });
   try {
-    await program.says(/Operator started/);
+    await program.says(/Operator started/, START_MS);
     await forEach(names, async (name, index) => {
       for (const object of one.make(name, index)) {
         const text = JSON.stringify(object).replaceAll(URL_TEXT, url);
@@ -320,7 +368,6 @@ async function compare(
   const before = await settle(cluster);
 
   const kubeconfig = await plannerConfig(cluster);
-  const file = join(PROJECT, "examples", one.file);
   const json = join(folder, "plan.json");
   const coracle = (...args: readonly string[]) =>
     runCommand(
@@ -419,7 +466,7 @@ async function withCluster<T>(
 const { integer, positionals } = commandLine("compare plans", {
   objects: { type: "string", default: "2000" },
 }, "NAME…");
-const cases = Object.entries(PLAN_CASES);
+const cases = Object.entries({ ...PLAN_CASES, ...GALLERY_CASES });
 const known = cases.map(([name]) => name);
 const unknown = positionals.filter((name) => !known.includes(name));
 if (unknown.length > 0) {

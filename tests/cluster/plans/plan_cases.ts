@@ -16,6 +16,8 @@ export const REFUSED = "-refused";
 export interface PlanCase {
   /** File of the new version, below `examples`. */
   readonly file: string;
+  /** Options of the operator of both versions, as source; `PORT` is a free port. */
+  readonly options?: string | undefined;
   /** Texts of the file, each with that of the old version. */
   readonly old: readonly (readonly [now: string, old: string])[];
   /**
@@ -33,27 +35,37 @@ export interface PlanCase {
   readonly make: (name: string, index: number) => readonly UntypedObject[];
   /** What another manager sets in an object that the operator keeps. */
   readonly rival?: ((name: string) => UntypedObject) | undefined;
-  /** Resource, and the field of it that may not change. */
-  readonly refuses: {
+  /** Resource, and the field of it that may not change; without one, deletions. */
+  readonly refuses?: {
     readonly group: string;
     readonly resource: string;
-    readonly field: string;
-  };
+    readonly field?: string;
+  } | undefined;
   /** Fields that no plan can know, each with the reason. */
   readonly unknown?: Readonly<Record<string, string>> | undefined;
   /** What the plan must find. */
   readonly finds: readonly Finding[];
 }
 
-const SAMPLE = "sample.coracle.dev/v1";
-const GALLERY = "gallery.coracle.dev/v1";
+export const SAMPLE = "sample.coracle.dev/v1";
+export const GALLERY = "gallery.coracle.dev/v1";
 /** What stands in objects for the URL of a server. */
 export const URL_TEXT = "http://outside.example.com";
 
-const metadataOf = (name: string) => ({ namespace: NAMESPACE, name });
+/** Metadata of an object of the namespace. */
+export function metadataOf(
+  name: string,
+): { readonly namespace: string; readonly name: string } {
+  return { namespace: NAMESPACE, name };
+}
+
+/** Time of some days ago. */
+const ago = (days: number) =>
+  new Date(Math.floor(Date.now() / 1_000 - days * 86_400) * 1_000)
+    .toISOString().replace(".000Z", "Z");
 
 /** Deployment with another image, as a tool that replaces images applies it. */
-function otherImage(container: string) {
+export function otherImage(container: string) {
   return (name: string): UntypedObject => ({
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -64,18 +76,47 @@ function otherImage(container: string) {
   });
 }
 
-const DEPLOYMENTS = {
+export const DEPLOYMENTS = {
   group: "apps",
   resource: "deployments",
   field: "spec.template",
 } as const;
 
 /** Status of a resource of the examples. */
-const STATUS = (resource: string) => ({
-  group: "sample.coracle.dev",
+export const STATUS = (
+  resource: string,
+  group = "sample.coracle.dev",
+): NonNullable<PlanCase["refuses"]> => ({
+  group: group,
   resource: `${resource}/status`,
   field: "status",
 });
+
+const FOLDER_SYNC: PlanCase = {
+  file: "folder_sync.ts",
+  old: [[
+    "objects: () => fromFiles(folder),",
+    'objects: async () => [...(await fromFiles(folder)).map((one) => ({ ...one, data: { version: "1" } })), { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "legacy", namespace: "plans" } }],',
+  ]],
+  env: { REPOSITORY: "FOLDER/clone" },
+  setup: [
+    "git init -q origin && cd origin",
+    "i=0; while [ $i -lt $COUNT ]; do case $((i % 5)) in 2) end=-refused;; *) end=;; esac",
+    'printf "apiVersion: v1\\nkind: ConfigMap\\nmetadata: { name: p$i$end, namespace: plans }\\ndata: { version: \\"2\\" }\\n" > p$i.yaml',
+    "i=$((i + 1)); done",
+    'git add -A && git -c user.name=a -c user.email=a@example.com commit -qm "Add objects"',
+    "cd .. && git clone -q origin clone",
+  ].join("\n"),
+  objects: 1,
+  make: () => [],
+  rival: (name) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: metadataOf(name),
+    data: { version: "3" },
+  }),
+  finds: ["change", "delete", "takeover"],
+};
 
 export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
   greeting: {
@@ -114,6 +155,60 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
     refuses: DEPLOYMENTS,
     finds: ["change", "delete", "takeover", "failure"],
   },
+  // The new version changes a field that the API server lets nobody change.
+  webpage_selector: {
+    file: "webpage.ts",
+    old: [
+      [
+        "selector: { matchLabels: labels },",
+        "selector: { matchLabels: { page: name } },",
+      ],
+      [
+        "metadata: { labels },\n          spec",
+        "metadata: { labels: { ...labels, page: name } },\n          spec",
+      ],
+    ],
+    objects: 7,
+    make: (name, index) => [{
+      apiVersion: SAMPLE,
+      kind: "WebPage",
+      metadata: metadataOf(name),
+      spec: { html: `<p>${name}`, exposed: index % 2 === 0 },
+    }],
+    finds: ["failure"],
+  },
+  // The new version has a stricter schema than the objects of the old one meet.
+  greeting_schema: {
+    file: "greeting.ts",
+    old: [["z.string().min(1)", "z.string()"], [
+      "`Hello, ${name}.`",
+      '"Hello"',
+    ]],
+    objects: 2,
+    make: (name, index) => [{
+      apiVersion: SAMPLE,
+      kind: "Greeting",
+      metadata: metadataOf(name),
+      spec: { name: index % 3 === 0 ? "" : name },
+    }],
+    finds: ["change"],
+  },
+  // The new version writes a status that its schema refuses.
+  greeting_status: {
+    file: "greeting.ts",
+    old: [["z.string() }).partial()", "z.string() }).partial().loose()"], [
+      "patchStatus({ text })",
+      "patchStatus({ text, length: 1 })",
+    ]],
+    objects: 2,
+    make: (name) => [{
+      apiVersion: SAMPLE,
+      kind: "Greeting",
+      metadata: metadataOf(name),
+      spec: { name },
+    }],
+    finds: [],
+  },
   tomcat: {
     file: "tomcat.ts",
     old: [["`tomcat:${spec.version}`", "`tomcat:${spec.version}-jre17`"], [
@@ -148,7 +243,11 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
     }],
     rival: otherImage("web"),
     refuses: DEPLOYMENTS,
-    unknown: { ".status.rollout.revision": "it counts the tries of a run" },
+    unknown: {
+      ".status.rollout.revision": "it counts the tries of a run",
+      ".status.conditions[Ready].lastTransitionTime":
+        "a run may see a new Deployment before the cluster's controller does",
+    },
     finds: ["change", "takeover", "failure"],
   },
   uptime: {
@@ -229,9 +328,13 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
       "namespace, ...release.spec };",
       'namespace, ...release.spec, values: { host: "old.example.com" } };',
     ]],
-    env: { CHARTS: "EXAMPLES/charts", HELM: "FOLDER/helm" },
-    setup:
+    env: { CHARTS: "FOLDER/charts", HELM: "FOLDER/helm" },
+    // A definition belongs to one release, so that there is none in the chart.
+    setup: [
       'printf \'#!/bin/sh\\nexec node "%s/helm_stand_in.ts" "$@"\\n\' "$EXAMPLES" > helm && chmod +x helm',
+      'cp -r "$EXAMPLES/charts" charts && rm charts/shop/crds/* && cd charts/shop/templates',
+      "sed -i '/^apiVersion: shop.example.com/,/length:/d' cache.yaml",
+    ].join("\n"),
     objects: 24,
     make: (name) => [{
       apiVersion: SAMPLE,
@@ -299,31 +402,55 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
     refuses: { group: "", resource: "services", field: "spec" },
     finds: ["fetch"],
   },
-  folder_sync: {
-    file: "folder_sync.ts",
-    old: [[
-      "objects: () => fromFiles(folder),",
-      'objects: async () => [...(await fromFiles(folder)).map((one) => ({ ...one, data: { version: "1" } })), { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "legacy", namespace: "plans" } }],',
+  folder_sync: FOLDER_SYNC,
+  // What the server refuses of a set is found before anything of it is written.
+  folder_sync_refused: {
+    ...FOLDER_SYNC,
+    refuses: { group: "", resource: "configmaps", field: "data" },
+    finds: ["failure"],
+  },
+  nightly_cleaner: {
+    file: "nightly_cleaner.ts",
+    old: [["const KEPT_MS = 7 ", "const KEPT_MS = 700 "], [
+      'cron: "0 3 * * *"',
+      'cron: "0 3 1 1 *"',
     ]],
-    env: { REPOSITORY: "FOLDER/clone" },
-    setup: [
-      "git init -q origin && cd origin",
-      "i=0; while [ $i -lt $COUNT ]; do case $((i % 5)) in 2) end=-refused;; *) end=;; esac",
-      'printf "apiVersion: v1\\nkind: ConfigMap\\nmetadata: { name: p$i$end, namespace: plans }\\ndata: { version: \\"2\\" }\\n" > p$i.yaml',
-      "i=$((i + 1)); done",
-      'git add -A && git -c user.name=a -c user.email=a@example.com commit -qm "Add objects"',
-      "cd .. && git clone -q origin clone",
-    ].join("\n"),
     objects: 1,
-    make: () => [],
-    rival: (name) => ({
+    // It has not run for days: the missed night is made up.
+    first: [{
       apiVersion: "v1",
       kind: "ConfigMap",
+      metadata: {
+        namespace: "default",
+        name: "nightly-cleaner",
+        annotations: { "jobs.coracle.dev/nightly-cleaner": ago(3) },
+      },
+    }],
+    make: (name, index) => [{
+      apiVersion: "batch/v1",
+      kind: "Job",
       metadata: metadataOf(name),
-      data: { version: "3" },
-    }),
-    refuses: { group: "", resource: "configmaps", field: "data" },
-    finds: ["change", "delete", "takeover", "failure"],
+      spec: {
+        template: {
+          spec: {
+            restartPolicy: "Never",
+            containers: [{ name: "a", image: "a:1" }],
+          },
+        },
+      },
+      status: {
+        startTime: ago(index % 2 === 0 ? 9 : 2),
+        completionTime: ago(index % 2 === 0 ? 9 : 2),
+        succeeded: 1,
+        conditions: ["SuccessCriteriaMet", "Complete"].map((type) => ({
+          type,
+          status: "True",
+          lastTransitionTime: ago(index % 2 === 0 ? 9 : 2),
+        })),
+      },
+    }],
+    refuses: { group: "batch", resource: "jobs" },
+    finds: ["delete", "failure"],
   },
   memcached: {
     file: "gallery/memcached.ts",

@@ -7,17 +7,41 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Operator, patchStatus } from "@coracle/operator";
-import { type Client, silentLogger } from "@coracle/operator/client";
+import { type Client, silentLogger, timestamp } from "@coracle/operator/client";
 import { Pod } from "@coracle/operator/kinds";
 
-/** Says of each Pod that it runs and is ready, as a node does. */
+/** Runs each Pod and makes it ready, as a scheduler and a node do. */
 export function nodeStandIn(client: Client): Operator {
   const node = new Operator({ client, logger: silentLogger });
   node.register(Pod, {
-    reconcile({ status }) {
-      if (status?.phase === "Running") return;
-      const ready = { type: "Ready", status: "True" } as const;
-      return patchStatus({ phase: "Running", conditions: [ready] });
+    async reconcile({ metadata, spec, status }, ctx) {
+      if (spec && !spec.nodeName) {
+        await client.createSubresource(Pod, metadata, "binding", {
+          target: { kind: "Node", name: "stand-in" },
+        });
+      }
+      if (!spec || status?.phase === "Running") return;
+      const now = timestamp(ctx.clock.wallTime());
+      const types = ["Initialized", "ContainersReady", "Ready"];
+      return patchStatus({
+        phase: "Running",
+        startTime: now,
+        podIP: "10.9.0.1",
+        conditions: types.map((type) => ({
+          type,
+          status: "True" as const,
+          lastTransitionTime: now,
+        })),
+        containerStatuses: spec.containers.map(({ name, image = "" }) => ({
+          name,
+          image,
+          imageID: image,
+          ready: true,
+          started: true,
+          restartCount: 0,
+          state: { running: { startedAt: now } },
+        })),
+      });
     },
   }, { name: "node-stand-in" });
   return node;

@@ -3,6 +3,7 @@ import {
   fieldDifferences,
   pathText,
 } from "../../../dev/testing/plan/field_changes.ts";
+import { MAX_VALUE } from "../../../dev/testing/plan/make_report.ts";
 import type { PlanReport } from "../../../dev/testing/plan/plan_report.ts";
 import type { Snapshot } from "../../../dev/testing/plan/snapshot.ts";
 
@@ -55,7 +56,9 @@ export function happenedBetween(before: Snapshot, after: Snapshot): Happened {
         !BUILT_IN.test(is.apiVersion ?? "") || !isOfController(pathText(path))
       ).map(({ path, after }) => [
         pathText(path),
-        isSecret && path[0] === "data" ? "(hidden)" : plain(after),
+        isSecret && path[0] === "data" && after !== undefined
+          ? "(hidden)"
+          : plain(shown(after)),
       ]);
       const action = was.metadata.uid === is.metadata.uid
         ? "change"
@@ -94,6 +97,12 @@ function objectsOf(snapshot: Snapshot): Objects {
     },
   );
   return new Map([...definitions, ...objects]);
+}
+
+/** Value as a plan shows it: a long one is cut. */
+function shown(value: unknown): unknown {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : value;
 }
 
 function plain(value: unknown): unknown {
