@@ -10,6 +10,7 @@ import {
   type Exports,
   type FoundOperators,
 } from "../testing/check/exported_operators.ts";
+import { loadError } from "../testing/check/load_error.ts";
 import { suggestion, UsageError } from "./command.ts";
 
 /** Delay after which loading the main module has begun, in milliseconds. */
@@ -96,7 +97,7 @@ export async function loadOperatorModule(
     },
   });
   const exports = importModule(path).catch((error) => {
-    throw loadError(file, error);
+    throw importError(file, error, options.runs);
   });
   return { file, operators, exports, isMain: false, release };
 }
@@ -138,7 +139,7 @@ async function importModule(path: string): Promise<Exports> {
 }
 
 /** Error of loading a file, with a known cause explained. */
-function loadError(file: string, error: unknown): unknown {
+function importError(file: string, error: unknown, runs: boolean): unknown {
   // Only Node checks the extension; versions before 22.19 do not strip types.
   const { code, message } = Object(error) as Partial<
     Error & { readonly code: string }
@@ -157,7 +158,12 @@ function loadError(file: string, error: unknown): unknown {
   if (
     !(error instanceof SyntaxError) ||
     !/import statement outside a module/.test(error.message)
-  ) return error;
+  ) {
+    // A file that runs its operator is evaluated until that fails.
+    return runs && message?.startsWith("Cannot ")
+      ? error
+      : loadError(file, error);
+  }
   const extension = extname(file);
   const renamed = `${basename(file, extension)}.m${extension.slice(1)}`;
   return new UsageError(

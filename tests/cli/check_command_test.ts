@@ -150,7 +150,7 @@ test("coracle check needs answers of other services that a plan asks for", async
   assert.equal(loading.code, 2);
   assert.match(
     loading.said,
-    /^Cannot send GET http:\/\/tickets\.test\/: .* by the option externals/,
+    /^Cannot load .*loading\.ts: Cannot send GET http:\/\/tickets\.test\/: .* by the option externals[^]*loading\.ts:1/,
   );
   writeText(folder, "alone.check.ts", "export default { fetch: 1 };");
   const wrong = await check(writeText(folder, "alone.ts", ""));

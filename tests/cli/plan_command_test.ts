@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import process from "node:process";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { after, test } from "node:test";
@@ -168,6 +168,34 @@ test("coracle plan --allow-fetch: the answer of an allowed host is in the plan",
   } finally {
     delete process.env["SITE_URL"];
     outside.closeAllConnections();
+    outside.close();
+  }
+});
+
+test("coracle plan: sockets are held back, but to an allowed host", async () => {
+  const outside = createSocketServer((socket) => {
+    socket.once("data", (name) => socket.end(`${name} squared`));
+  });
+  outside.listen(0, "127.0.0.1");
+  await once(outside, "listening");
+  const { port } = outside.address() as AddressInfo;
+  process.env["SITE_PORT"] = String(port);
+  let connections = 0;
+  outside.on("connection", () => connections++);
+  try {
+    const held = await plan("site_socket", "--for", "2m");
+    const asked = `CONNECT 127.0.0.1:${port}`;
+    assert.match(held.out, new RegExp(`\\d+ × ${asked}, held back`));
+    assert.equal(held.code, 1);
+    assert.equal(connections, 0);
+    const { out } = await plan(
+      ...["site_socket", "--for", "2m", "--show", "all"],
+      ...["--allow-fetch", "127.0.0.1"],
+    );
+    assert.match(out, new RegExp(`2 × ${asked}, sent`));
+    assert.match(out, /title: \+? ?"?alpha squared/);
+  } finally {
+    delete process.env["SITE_PORT"];
     outside.close();
   }
 });

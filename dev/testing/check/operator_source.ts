@@ -24,14 +24,16 @@ import {
 import { kindFromCrd } from "../kind_from_crd.ts";
 import { exportedOperators, type Exports } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
+import { loadError } from "./load_error.ts";
 import type { CheckOptions } from "../check_options.ts";
 import type {
   OperatorCluster,
   StartedOperator,
   WorldStart,
 } from "./world_options.ts";
-import { replaceFetch } from "./world_globals.ts";
+import { replaceFetch, unconnected } from "./world_globals.ts";
 import { replaceServers } from "./world_servers.ts";
+import { replaceSockets } from "./world_sockets.ts";
 
 /** Source of an operator that creates any number of instances. */
 export interface OperatorSource {
@@ -208,8 +210,11 @@ async function describe(
   });
   const restoreFetch = replaceFetch(externals);
   const restoreServers = replaceServers();
+  const restoreSockets = replaceSockets({ refuse: unconnected });
   try {
-    const exports = await importFresh(file);
+    const exports = await importFresh(file).catch((error) => {
+      throw loadError(file, error);
+    });
     const { operators, received } = await exportedOperators(exports, {
       made,
       name,
@@ -225,6 +230,7 @@ async function describe(
     );
   } finally {
     restoreFetch();
+    restoreSockets();
     restoreServers();
     restoreHost();
   }

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { checkInput } from "@coracle/operator/internal";
 import type { CheckOptions } from "../check_options.ts";
 import { importFresh } from "./fresh_modules.ts";
+import { loadError } from "./load_error.ts";
 
 /** Names of the options that a file can have. */
 const NAMES = [
@@ -48,7 +49,9 @@ export async function readOptions(
   file: string | undefined,
 ): Promise<FileOptions> {
   if (file === undefined) return {};
-  const { default: options } = await importFresh(file);
+  const { default: options } = await importFresh(file).catch((error) => {
+    throw loadError(file, error);
+  });
   return checkInput(options, OPTIONS, {
     root: "its default export",
     received: (value) => Object.keys(value ?? {}).join(", ") || typeof value,

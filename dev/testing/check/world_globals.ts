@@ -140,6 +140,13 @@ export function unanswered({ method, url }: Request): Error {
   );
 }
 
+/** Why a connection outside of the cluster is held back. */
+export function unconnected(address: string): Error {
+  return new Error(
+    `Cannot connect to ${address}: a check reaches nothing outside of the cluster`,
+  );
+}
+
 /**
  * Replaces the global `fetch` by `externals`, for work outside the simulation.
  *

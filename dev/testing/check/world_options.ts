@@ -81,6 +81,11 @@ export interface WorldOptions {
   readonly onChange?: ((change: Change) => void) | undefined;
   /** Answers the `fetch` requests of the operator. By default they fail. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
+  /**
+   * Returns why a connection that is opened without `fetch` is held back, and
+   * undefined if it may go. By default all are held back.
+   */
+  readonly refuse?: ((address: string) => Error | undefined) | undefined;
   /** Whether `fetch` takes real time while the virtual time stands still. */
   readonly fetchesReally?: boolean | undefined;
   /** Webhooks of the operator, and what answers all others; by default its own. */

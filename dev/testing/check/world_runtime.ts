@@ -13,11 +13,12 @@ import type { Perturbations } from "./perturbations.ts";
 import type { TraceSink } from "./trace.ts";
 import { answersCalls } from "./world_calls.ts";
 import type { WorldClock } from "./world_clock.ts";
-import { replaceGlobals } from "./world_globals.ts";
+import { replaceGlobals, unconnected } from "./world_globals.ts";
 import { replaceHttp } from "./world_http.ts";
 import type { WorldOptions } from "./world_options.ts";
 import { replaceProcess } from "./world_process.ts";
 import { replaceServers } from "./world_servers.ts";
+import { replaceSockets } from "./world_sockets.ts";
 import type { WorldTransport } from "./world_transport.ts";
 
 /** Minimum time after which a watch ends: longer than any run, in milliseconds. */
@@ -36,7 +37,7 @@ export interface Incarnation {
 
 /** Parts of a simulation that concern the runtime of its operator. */
 interface ReplacingWorld {
-  readonly options: Pick<WorldOptions, "fetch" | "fetchesReally">;
+  readonly options: Pick<WorldOptions, "fetch" | "fetchesReally" | "refuse">;
   /** Returns the current simulated process; undefined while none is alive. */
   readonly current: () => Incarnation | undefined;
   /** Clock and random numbers outside of a simulated process. */
@@ -100,6 +101,27 @@ export function replaceRuntime(world: ReplacingWorld): () => void {
     restoreHost,
     replaceHttp(),
     replaceServers(),
+    replaceSockets({
+      refuse: (address) => {
+        active();
+        const why = (world.options.refuse ?? unconnected)(address);
+        if (why === undefined) return undefined;
+        trace.push({
+          type: "external",
+          at: world.now(),
+          incarnation: world.incarnation(),
+          method: "CONNECT",
+          url: address,
+          status: 0,
+          n: 0,
+        });
+        return why;
+      },
+      waiting: (change) => {
+        world.working(change);
+        active();
+      },
+    }),
     replaceGlobals({
       clock,
       random: () => random().next(),

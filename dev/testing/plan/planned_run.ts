@@ -85,6 +85,7 @@ export async function runOperator(
     sink: record,
     onChange: (change) => record.change(change),
     fetch: (request) => fetches.send(request),
+    refuse: (address) => fetches.refuse(address),
     fetchesReally: true,
     maxActions: 200_000 + 40 * objects,
     load: (start) => source.load(start, isOld),
@@ -204,23 +205,42 @@ class Fetches {
   readonly #hosts: ReadonlySet<string>;
   readonly #found: Map<string, { count: number; sent: boolean }> = new Map();
 
+  /** Number of requests in progress by address. */
+  readonly #sending: Map<string, number> = new Map();
+
   constructor(hosts: readonly string[]) {
     this.#hosts = new Set(hosts);
   }
 
   async send(request: Request): Promise<Response> {
-    const { host, hostname, origin, pathname } = new URL(request.url);
-    const sent = this.#hosts.has(host) || this.#hosts.has(hostname);
+    const { hostname, port, protocol, origin, pathname } = new URL(request.url);
+    const address = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
     const shown = `${request.method} ${origin}${pathname}`;
-    const known = this.#found.get(shown) ?? { count: 0, sent };
-    this.#found.set(shown, { count: known.count + 1, sent });
-    if (sent) return await realFetch(request);
+    if (this.#lets(address, shown)) {
+      const sending = (change: number) =>
+        this.#sending.set(address, (this.#sending.get(address) ?? 0) + change);
+      sending(1);
+      return await realFetch(request).finally(() => sending(-1));
+    }
     // deno-lint-ignore coracle/error-message -- as the runtimes word it
     throw new TypeError("fetch failed", {
-      cause: new Error(
-        `Cannot send ${shown}: a plan holds back what leaves the cluster; --allow-fetch ${hostname} lets it go`,
-      ),
+      cause: heldBack("send", shown, hostname),
     });
+  }
+
+  /** Why a connection is held back; undefined if it may go. */
+  refuse(address: string): Error | undefined {
+    // The fetch of Node opens its connections like everybody else.
+    if ((this.#sending.get(address) ?? 0) > 0) return undefined;
+    if (this.#lets(address, `CONNECT ${address}`)) return undefined;
+    return heldBack("connect to", address, hostOf(address));
+  }
+
+  #lets(address: string, shown: string): boolean {
+    const sent = this.#hosts.has(address) || this.#hosts.has(hostOf(address));
+    const known = this.#found.get(shown) ?? { count: 0, sent };
+    this.#found.set(shown, { count: known.count + 1, sent });
+    return sent;
   }
 
   found(): readonly PlannedFetch[] {
@@ -229,4 +249,14 @@ class Fetches {
       ([request, found]) => ({ request, ...found }),
     );
   }
+}
+
+function hostOf(address: string): string {
+  return address.replace(/:\d+$/, "");
+}
+
+function heldBack(action: string, target: string, host: string): Error {
+  return new Error(
+    `Cannot ${action} ${target}: a plan holds back what leaves the cluster; --allow-fetch ${host} lets it go`,
+  );
 }

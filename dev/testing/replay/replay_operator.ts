@@ -33,6 +33,7 @@ import { WorldClock } from "../check/world_clock.ts";
 import { replaceGlobals } from "../check/world_globals.ts";
 import { replaceHttp } from "../check/world_http.ts";
 import { replaceProcess } from "../check/world_process.ts";
+import { replaceSockets } from "../check/world_sockets.ts";
 import { replaceServers } from "../check/world_servers.ts";
 import type { KeptRun, RecordedProcess, Recording } from "./read_recording.ts";
 import { ReplayedRun, responseOf } from "./replayed_run.ts";
@@ -250,6 +251,12 @@ class ProcessReplay {
       }),
       replaceHttp(),
       replaceServers(),
+      replaceSockets({
+        refuse: (address) =>
+          this.#current.getStore()?.cannot(
+            `they open connections outside of the cluster, to ${address}`,
+          ) ?? outside(),
+      }),
       replaceHost({
         openTransport: () => this.#transport,
         clock: view,
