@@ -102,7 +102,8 @@ export class SecretCertificates implements CertificateSource {
         return next;
       } catch (error) {
         // Another replica was faster: what it has written is read.
-        const isRace = ApiError.is(error) && error.isConflict;
+        const isRace = ApiError.is(error) &&
+          (error.isConflict || error.isAlreadyExists);
         if (!isRace || attempt >= ATTEMPTS) throw error;
       }
     }

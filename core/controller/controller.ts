@@ -291,8 +291,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return isHeld ? sources : undefined;
   }
 
-  /** Whether the caches of a kind have all objects, and not a selection of them. */
-  cachesAll(kind: Kind): boolean {
+  /**
+   * Whether the caches of a kind have all objects of a namespace, or of all without
+   * one, and not a selection of them.
+   */
+  cachesAll(kind: Kind, namespace: string | undefined): boolean {
     const { kind: primary, settings: { selection } } = this;
     const { labelSelector, fieldSelector, shardSelector } = selection;
     const isWhole = sameKind(kind, primary)
@@ -301,7 +304,9 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         source instanceof WatchingSource && !source.isRemote &&
         sameKind(kind, source.kind) && source.watchesAll
       );
-    return isWhole && this.#parts?.primaries.cache.namespaces === undefined;
+    const namespaces = this.#parts?.primaries.cache.namespaces;
+    return isWhole && (namespaces === undefined ||
+      namespace !== undefined && namespaces.includes(namespace));
   }
 
   /** Keys of the objects with a run in progress. */

@@ -70,7 +70,7 @@ export function admissionReader(
     async readList(kind, namespace, signal) {
       const controller = cached(kind);
       const cache = controller?.cacheOf(kind);
-      if (cache !== undefined && controller?.cachesAll(kind)) {
+      if (cache !== undefined && controller?.cachesAll(kind, namespace)) {
         return await cache.readList(kind, namespace, signal);
       }
       const found = [];

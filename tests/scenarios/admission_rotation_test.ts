@@ -21,6 +21,37 @@ const DAY_MS = 24 * 3_600_000;
 const CHECK_MS = 60_000;
 
 test(
+  "replicas that make an authority at the same time agree on one",
+  withTestCluster({}, async ({ client, namespace }) => {
+    let now = Date.now();
+    const replicas = Array.from({ length: 3 }, () =>
+      new SecretCertificates({
+        client,
+        key: { namespace, name: "agreed" },
+        hosts: ["127.0.0.1"],
+        times: ROTATION_TIMES,
+        clock: { ...systemClock, wallTime: () => now },
+        log: silentLogger,
+        isRegistered: () => Promise.resolve(true),
+      }));
+    const { signal } = new AbortController();
+    const served = [];
+    // The first, the next that waits, and the one that signs after it.
+    for (const days of [0, 250, 2]) {
+      now += days * DAY_MS;
+      await Promise.all(replicas.map((one) => one.read(signal)));
+      const all = await Promise.all(replicas.map((one) => one.read(signal)));
+      for (const one of all) assert.deepEqual(one, all[0]);
+      served.push(all[0]);
+    }
+    const [first, both, next] = served;
+    assert.equal(both?.bundle.split("BEGIN").length, 3);
+    assert.notEqual(next?.serving.certificate, first?.serving.certificate);
+    assert.equal(next?.bundle.split("BEGIN").length, 3);
+  }),
+);
+
+test(
   "a new certificate authority follows under load without a failed request",
   withTestCluster({ cluster: "embedded" }, async (cluster) => {
     const { client, namespace } = cluster;
@@ -90,6 +121,10 @@ test(
     await cluster.until(async () =>
       isDone || (await state()).certificate !== first.certificate
     );
+    const days = () =>
+      ((operator.health().webhooks?.certificateExpires ?? 0) -
+        clock.wallTime()) / DAY_MS;
+    await cluster.until(() => days() > 0);
     const promoted = validated;
     await cluster.until(() => validated > promoted + 50);
     offset += ROTATION_TIMES.farewell;

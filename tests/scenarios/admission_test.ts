@@ -142,6 +142,55 @@ test(
   }),
 );
 
+/** Reads of Nightlies by the operator, while they are noted. */
+let reads: string[] | undefined;
+
+test(
+  "a handler reads what its controllers watch from their caches",
+  withTestCluster({
+    cluster: "embedded",
+    server: {
+      audit({ verb, resource }) {
+        if (resource === "nightlies") reads?.push(verb);
+      },
+    },
+    kinds: [Nightly],
+    operator(options) {
+      const operator = new Operator(options);
+      operator.register(Nightly, { reconcile() {} }, {
+        admission: {
+          failurePolicy: "Fail",
+          async validate(_nightly, { get, list, namespace }) {
+            const all = await list(Nightly);
+            const first = await get(Nightly, "a", namespace);
+            return all.length > 0 && first?.spec.schedule === "0 3 * * *"
+              ? deny(`there is ${all[0]?.metadata.name}`)
+              : undefined;
+          },
+        },
+      });
+      return operator;
+    },
+  }, async ({ client, namespace, until }) => {
+    const make = (name: string, dryRun = false) =>
+      client.create(Nightly, {
+        metadata: { namespace, name },
+        spec: { schedule: "0 3 * * *" },
+      }, { dryRun });
+    await make("a");
+    reads = [];
+    await until(() =>
+      make("b", true).then(() => false, ({ message }) => {
+        assert.match(message, /denied the request: there is a/);
+        return true;
+      })
+    );
+    assert.deepEqual(reads.filter((verb) => verb !== "create"), []);
+    reads = undefined;
+    await client.delete(Nightly, { namespace, name: "a" });
+  }),
+);
+
 let started: Operator;
 
 test(

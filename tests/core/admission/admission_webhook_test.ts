@@ -164,6 +164,25 @@ test("wrong use of a handler is an error that names it", async () => {
   }
 });
 
+test("the signal of a handler aborts before the API server gives up", async () => {
+  let reason: unknown;
+  const { promise: gone, resolve } = Promise.withResolvers<void>();
+  const validate: AdmissionHandlers<UntypedObject>["validate"] = (
+    _boat,
+    { signal },
+  ) =>
+    new Promise(() =>
+      signal.addEventListener("abort", () => {
+        ({ reason } = signal);
+        resolve();
+      })
+    );
+  // The call has 50 ms; the API server waits a fifth longer.
+  await assert.rejects(respond({ validate }), /not done within 50 ms$/);
+  await gone;
+  assert.match(String(reason), /Boat shop\/a: it was not done within 50 ms$/);
+});
+
 test("what is no admission review of v1 is refused with 400", async () => {
   const cases: [object, object][] = [
     [{}, { apiVersion: "admission.k8s.io/v1beta1" }],
