@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { type JobContext, noUpdate, patchStatus } from "@coracle/operator/core";
+import {
+  Client,
+  type JobContext,
+  noUpdate,
+  patchStatus,
+  type RunAbortedError,
+} from "@coracle/operator/core";
 import { ConfigMap, Event } from "@coracle/operator/kinds";
 import { inboundSource, pollingSource, watch } from "@coracle/operator/sources";
 import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
@@ -189,6 +195,67 @@ scenario(
     assert.deepEqual(runs, ["b polls"]);
     await fixture.advance(2 * MINUTE);
     assert.deepEqual(runs, ["b polls", "b 12:08"]);
+  },
+);
+
+scenario(
+  "a run of a job ends with the lease of its replica, before another runs",
+  async (fixture) => {
+    const told: string[] = [];
+    let isCut = false;
+    const { clock, transport } = fixture;
+    const cut = new Client({
+      transport: {
+        ...transport,
+        send: (request) =>
+          isCut && request.path.includes("/leases")
+            ? Promise.reject(new Error("connection refused"))
+            : transport.send(request),
+        close: () => Promise.resolve(),
+      },
+      namespace: "default",
+    }, { clock });
+    const start = async (identity: string, client?: Client) => {
+      const operator = fixture.operator({
+        namespaces: ["default"],
+        leaderElection: { name: "long-job", identity },
+        ...client && { client },
+      });
+      operator.job("long", { every: "1h" }, async (ctx) => {
+        told.push(`${identity} begins`);
+        await new Promise<void>((resolve) =>
+          ctx.signal.addEventListener("abort", () => resolve())
+        );
+        const { abortCause } = ctx.signal.reason as RunAbortedError;
+        told.push(`${identity} ends: ${abortCause}`);
+        await ctx.apply(ConfigMap, {
+          metadata: { namespace: "default", name: "late" },
+        }).catch(({ message }) => told.push(message));
+      });
+      await fixture.start(operator);
+      return operator;
+    };
+    const a = await start("a", cut);
+    await fixture.until(() => told.length === 1);
+    const b = await start("b");
+    isCut = true;
+    await fixture.until(() => b.health().leading);
+    await fixture.advance(MINUTE);
+    assert.deepEqual(told.splice(0), [
+      "a begins",
+      "a ends: leadership",
+      "Cannot continue the run of long: leadership was lost",
+      "b begins",
+    ]);
+    isCut = false;
+    await fixture.done(b.stop());
+    await fixture.until(() => a.health().leading);
+    await fixture.advance(MINUTE);
+    assert.deepEqual(told, [
+      "b ends: shutdown",
+      "Cannot continue the run of long: the operator stops",
+      "a begins",
+    ]);
   },
 );
 
