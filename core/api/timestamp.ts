@@ -26,9 +26,20 @@ let lastSecond: number | undefined;
 let lastText = "";
 
 /**
- * Timestamp in the format of `metav1.MicroTime`: UTC, with microseconds.
+ * Timestamp in the format of `metav1.MicroTime`: UTC, with six digits after the
+ * second. Fields of this type, such as the times of a Lease, refuse other forms.
  *
+ * @param milliseconds Milliseconds since the Unix epoch; fractions of a
+ * millisecond are cut off.
  * @throws {RangeError} If the date does not exist.
+ *
+ * @example Format a time
+ * ```ts
+ * import { microTimestamp } from "@coracle/operator/client";
+ *
+ * const text = microTimestamp(1_500);
+ * if (text !== "1970-01-01T00:00:01.500000Z") throw new Error("Unexpected");
+ * ```
  */
 export function microTimestamp(milliseconds: number): string {
   return `${toIso(milliseconds).slice(0, 23)}000Z`;

@@ -51,7 +51,7 @@ export * from "../api/object.ts";
 export { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 export { Quantity } from "../api/quantity.ts";
 export type { SelectionOptions } from "../api/selection.ts";
-export { timestamp } from "../api/timestamp.ts";
+export { microTimestamp, timestamp } from "../api/timestamp.ts";
 export type {
   CacheEvent,
   InformerHandler,

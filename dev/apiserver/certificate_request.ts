@@ -42,7 +42,18 @@ function fail(why: string): never {
  * @throws {RequestError} If it is no request with a valid signature.
  */
 export function readCertificateRequest(encoded: string): CertificateRequest {
-  const der = pemContent(Buffer.from(encoded, "base64").toString("latin1"));
+  return readRequestContent(
+    pemContent(Buffer.from(encoded, "base64").toString("latin1")),
+  );
+}
+
+/**
+ * Reads the content of a certificate request.
+ *
+ * @param der Request in DER.
+ * @throws {RequestError} If it is no request with a valid signature.
+ */
+export function readRequestContent(der: Buffer): CertificateRequest {
   const [info, algorithm, signature, ...rest] = childrenOf(der);
   if (!info || !algorithm || !signature || rest.length > 0) {
     return fail("x509: malformed certificate request");

@@ -29,7 +29,7 @@ function plainController(
 ): Controller {
   const { name, kind, isJob, stateKind, secondaryKinds, readOnlyKinds } =
     controller;
-  const { clusters, listens } = controller;
+  const { clusters, listens, watchedSelection: selection } = controller;
   const reads = clusters?.reads;
   const { settings } = controller;
   const { install, migrateStorage, namespaces, usesFinalizer } = settings;
@@ -41,6 +41,10 @@ function plainController(
     stateKind: stateKind && { ...stateKind, kind: plain(stateKind.kind) },
     clusters: clusters &&
       { reads: reads && { ...reads, kind: plain(reads.kind) } },
+    watchedSelection: selection && {
+      ...selection,
+      selector: { groups: selection.selector.groups },
+    },
     secondaryKinds: secondaryKinds.map(plain),
     readOnlyKinds: readOnlyKinds.map(plain),
     listens: listens?.map(({ name, port, host }) => ({ name, port, host })),

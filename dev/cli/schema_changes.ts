@@ -1,7 +1,12 @@
 import type { OpenApiSchema } from "@coracle/operator/core";
 import type { CrdManifest } from "@coracle/operator/crd";
 import { jsonEquals } from "@coracle/operator/internal";
-import { holdsForOlder } from "./rule_on_older.ts";
+import { formatOf } from "../apiserver/crd/schema/scalar_checks.ts";
+import {
+  COMBINED,
+  combinedHoldsForOlder,
+  holdsForOlder,
+} from "./rule_on_older.ts";
 
 /** Change of a schema that refuses or loses what the older one accepted. */
 export interface SchemaChange {
@@ -11,6 +16,8 @@ export interface SchemaChange {
   readonly what: string;
   /** Whether the field became required, and older objects may lack it. */
   readonly isRequired?: boolean;
+  /** Whether the server drops what objects have there. */
+  readonly isLoss?: boolean;
 }
 
 type Version = CrdManifest["spec"]["versions"][number];
@@ -18,8 +25,6 @@ type Version = CrdManifest["spec"]["versions"][number];
 /** Keywords that refuse more the larger they are, and those the smaller. */
 const LOWER = ["minimum", "minLength", "minItems", "minProperties"] as const;
 const UPPER = ["maximum", "maxLength", "maxItems", "maxProperties"] as const;
-/** Keywords with schemas of values, whose effects together nobody compares. */
-const COMBINED = ["allOf", "anyOf", "oneOf", "not"] as const;
 const PRESERVES = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING = "x-kubernetes-int-or-string";
 
@@ -50,15 +55,22 @@ export function incompatibleChanges(
     );
     const place = `${name} ${before.name}`;
     if (version === undefined) {
-      found.push(`${place}: the version was removed`);
+      if (isInUse(before, earlier)) {
+        found.push(`${place}: the version was removed`);
+      }
       continue;
     }
     for (const what of versionChanges(version, before)) {
       found.push(`${place}: ${what}`);
     }
     for (
-      const { path, what } of schemaChanges(schemaOf(version), schemaOf(before))
+      const { path, what, isLoss } of schemaChanges(
+        schemaOf(version),
+        schemaOf(before),
+      )
     ) {
+      // What is not served is read from the storage, and validated no more.
+      if (version.served === false && !isLoss) continue;
       found.push(`${place} ${path === "" ? "the object" : path}: ${what}`);
     }
   }
@@ -70,9 +82,26 @@ export function schemaOf(version: Version): OpenApiSchema {
   return version.schema?.openAPIV3Schema ?? {};
 }
 
+/** Whether clients use a version, or objects are stored in it. */
+function isInUse(
+  { name, served, storage }: Version,
+  { status }: CrdManifest & {
+    readonly status?: { readonly storedVersions?: readonly string[] };
+  },
+): boolean {
+  return served !== false || storage === true ||
+    status?.storedVersions?.includes(name) === true;
+}
+
 function* versionChanges(version: Version, before: Version): Generator<string> {
   if (before.served !== false && version.served === false) {
     yield "the version is no longer served";
+  }
+  if (version.served === false) return;
+  for (const { jsonPath } of before.selectableFields ?? []) {
+    if (!version.selectableFields?.some((one) => one.jsonPath === jsonPath)) {
+      yield `field selectors can no longer name ${jsonPath}`;
+    }
   }
   for (const part of ["status", "scale"] as const) {
     if (before.subresources?.[part] && !version.subresources?.[part]) {
@@ -92,6 +121,10 @@ export function* schemaChanges(
   path = "",
 ): Generator<SchemaChange, void, undefined> {
   for (const what of valueChanges(schema, older)) yield { path, what };
+  if (keepsUnknown(older) && !keepsUnknown(schema)) {
+    const what = "fields without a schema are no longer kept";
+    yield { path, what, isLoss: true };
+  }
   const { properties = {} } = schema;
   const { properties: before = {} } = older;
   const isOpen = schema[PRESERVES] === true ||
@@ -108,7 +141,8 @@ export function* schemaChanges(
   }
   for (const name of Object.keys(before)) {
     if (properties[name] === undefined && !isOpen) {
-      yield { path: joined(path, name), what: "the field was removed" };
+      const what = "the field was removed";
+      yield { path: joined(path, name), what, isLoss: true };
     }
   }
   if (schema.items !== undefined && older.items !== undefined) {
@@ -155,6 +189,7 @@ function* valueChanges(
     if (gone === undefined) yield `only ${textOf(schema.enum)} are allowed now`;
     else if (gone.length > 0) yield `${textOf(gone)} is no longer allowed`;
   }
+  const former = rulesOf(older);
   // The older values are known: they may satisfy a keyword that is new.
   const fit = (keyword: string) =>
     older.enum?.every((value) => satisfies(value, keyword, schema)) === true;
@@ -169,8 +204,10 @@ function* valueChanges(
       ) {
         continue;
       }
+      const isSame = keyword === "minLength" && now === 1 &&
+        holdsForOlder("self != ''", schema, older, former);
       const narrower = typeof before !== "number" || sign * (now - before) > 0;
-      if (narrower) yield turned(keyword, before, now);
+      if (narrower && !isSame) yield turned(keyword, before, now);
     }
   }
   for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"]) {
@@ -189,9 +226,7 @@ function* valueChanges(
     const now = schema[keyword];
     if (now === undefined || jsonEquals(now, older[keyword])) continue;
     if (fit(keyword)) continue;
-    if (now === "int64" || (now === "double" && older.format === "float")) {
-      continue;
-    }
+    if (keyword === "format" && !isFormatNarrower(schema, older)) continue;
     yield turned(keyword, older[keyword], now);
   }
   if (
@@ -199,20 +234,19 @@ function* valueChanges(
   ) {
     yield turned("default", older.default, schema.default);
   }
-  if (keepsUnknown(older) && !keepsUnknown(schema)) {
-    yield "fields without a schema are no longer kept";
-  }
   yield* listChanges(schema, older);
   for (const keyword of COMBINED) {
     const now = schema[keyword];
-    if (now !== undefined && !jsonEquals(now, older[keyword])) {
+    if (
+      now !== undefined && !jsonEquals(now, older[keyword]) &&
+      !combinedHoldsForOlder(keyword, schema, older)
+    ) {
       yield `${keyword} is ${older[keyword] === undefined ? "new" : "another"}`;
     }
   }
-  const rules = new Set(rulesOf(older));
   for (const rule of rulesOf(schema)) {
-    const isNew = !rules.has(rule) && !/\boldSelf\b/.test(rule);
-    if (isNew && !holdsForOlder(rule, schema, older)) {
+    const isNew = !former.includes(rule);
+    if (isNew && !holdsForOlder(rule, schema, older, former)) {
       yield `the rule ${
         JSON.stringify(rule)
       } is new, and may refuse stored objects`;
@@ -245,6 +279,17 @@ function satisfies(
   }
 }
 
+/** Whether the server refuses values by a format that another one allowed. */
+function isFormatNarrower(
+  schema: OpenApiSchema,
+  older: OpenApiSchema,
+): boolean {
+  const now = formatOf(schema);
+  // Each integer is one of 64 bits, and each number a double.
+  return !["", "int64", "double", "password"].includes(now) &&
+    now.replaceAll("-", "") !== formatOf(older).replaceAll("-", "");
+}
+
 /** A list whose items must differ now, in whole or in other fields. */
 function* listChanges(
   schema: OpenApiSchema,
@@ -261,10 +306,12 @@ function* listChanges(
   }
 }
 
+/** Rules for each value of a schema, without those for its changes. */
 function rulesOf(schema: OpenApiSchema): readonly string[] {
   const rules = schema["x-kubernetes-validations"];
   return Array.isArray(rules)
     ? rules.map((one: { readonly rule?: unknown }) => String(one?.rule).trim())
+      .filter((rule) => !/\boldSelf\b/.test(rule))
     : [];
 }
 

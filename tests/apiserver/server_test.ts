@@ -69,7 +69,7 @@ test("ApiServer refuses a service whose name no webhook can reach", async () => 
   for (const name of ["no-friday", "ops/deploy:https", "https://ops/deploy"]) {
     await assert.rejects(
       ApiServer.start({ port: false, services: { [name]: () => undefined } }),
-      /a service must be namespace\/name or namespace\/name:port/,
+      /the name of a service must be namespace\/name, namespace\/name:port or/,
     );
   }
 });

@@ -196,5 +196,6 @@ test("Each flag of each command keeps what is repeated, or is refused by name", 
     "plan --show",
     "snapshot --namespace",
     "snapshot --kind",
+    "snapshot --keep",
   ]);
 });

@@ -4,13 +4,15 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { OperatorHandle } from "@coracle/operator/core";
+import { Operator, type OperatorHandle } from "@coracle/operator/core";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import { describeFile } from "../../dev/cli/operator_file.ts";
 import { describeOperators } from "../../dev/cli/operator_description.ts";
 import {
   loadOperatorModule,
   selectOperators,
 } from "../../dev/cli/operator_module.ts";
+import { operatorAccess } from "../../dev/testing/operator_access.ts";
 import { host } from "../../core/client/host.ts";
 import { exportsText } from "../../dev/testing/check/exported_operators.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
@@ -300,6 +302,31 @@ test("describeOperators takes the plural of a kind of the same group", async () 
     undefined,
     undefined,
   ]);
+});
+
+test("describeOperators keeps what the rights of an operator follow from", async () => {
+  const operator = new Operator({ namespaces: ["default"] });
+  operator.register(Secret, { reconcile() {} });
+  operator.job("nightly", {
+    cron: "@daily",
+    state: { kind: ConfigMap, name: "nightly", namespace: "state" },
+  }, () => {});
+  const selector = { groups: ["*.example.com"] };
+  operator.watchKinds(selector, () => {}, { namespaces: "all" });
+  operator.watchKinds({ groups: ["apps"] }, { reconcile() {} }, { name: "b" });
+  const [described] = await describeOperators([operator]);
+  assert.ok(described);
+  const rights = ({ controllers, settings }: typeof described) =>
+    operatorAccess({ controllers, settings }, { namespace: "own" })
+      .map(({ kind, ...one }) => ({
+        ...one,
+        kind: `${kind.group}/${kind.kind}`,
+      }));
+  assert.deepEqual(rights(described), rights(operator));
+  assert.equal(
+    rights(described).filter(({ kind }) => kind.endsWith("/*")).length,
+    4,
+  );
 });
 
 test("describeFile refuses a folder, and does not run what imports its URL", async () => {

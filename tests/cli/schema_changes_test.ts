@@ -128,6 +128,17 @@ test("schemaChanges names nothing that accepts as much as before", () => {
     [{ ...integer, minimum: 1 }, integer],
     [text, { ...text, minLength: 0 }],
     [{ ...integer, format: "int32" }, { ...integer, format: "int64" }],
+    // The server checks none of these.
+    [text, { ...text, format: "semver" }],
+    [text, { ...text, format: "int32" }],
+    [text, { ...text, format: "password" }],
+    [{ type: "number" }, { type: "number", format: "double" }],
+    [{ ...text, format: "datetime" }, { ...text, format: "date-time" }],
+    // The empty text was refused before.
+    [{ ...text, pattern: "^[0-9]+$" }, { ...text, minLength: 1 }],
+    [{ ...text, format: "byte" }, { ...text, minLength: 1 }],
+    [rules("self != ''"), { ...text, minLength: 1 }],
+    [{ ...text, minLength: 1 }, rules("self != ''")],
     [{ ...integer, multipleOf: 10 }, { ...integer, multipleOf: 5 }],
     [{ ...text, enum: ["a"] }, { ...text, enum: ["a", "b"] }],
     [{ ...text, pattern: "^a" }, text],
@@ -283,6 +294,182 @@ test("schemaChanges leaves out new rules that only ask for what is new", () => {
     2,
     "an error without it",
   );
+});
+
+/** Object whose fields are texts, with rules. */
+const ruled = (fields: object, ...texts: readonly string[]) => ({
+  type: "object",
+  properties: fields,
+  "x-kubernetes-validations": texts.map((rule) => ({ rule })),
+});
+const types = (...values: readonly string[]) => ({ ...text, enum: values });
+
+test("schemaChanges leaves out new rules that former ones imply", () => {
+  const fields = {
+    a: text,
+    b: text,
+    c: { type: "array", items: ruled({ d: types("x", "y"), e: text }) },
+    f: { type: "object", properties: { g: text } },
+    h: { ...text, nullable: true },
+  };
+  const count = (former: readonly string[], rule: string, more: object = {}) =>
+    changes(ruled(fields, ...former), ruled({ ...fields, ...more }, rule))
+      .length;
+  const implied: [string[], string][] = [
+    [["self.a!='it'"], 'self.a != "it"'],
+    [["has(self.a) && has(self.b)"], "has(self.b) && has(self.a)"],
+    [
+      ["!has(self.a) || (has(self.b) && self.b == 'x')"],
+      "!has(self.a) || (has(self.b) && (self.b == 'x' || self.b == 'y'))",
+    ],
+    [
+      ["(has(self.a) ? 1 : 0) + (has(self.b) ? 1 : 0) <= 1"],
+      "!(has(self.b) && has(self.a))",
+    ],
+    [
+      ["(has(self.a) && self.a.startsWith('u:')) ? !has(self.b) : true"],
+      '(has(self.a) ? self.a : "").startsWith("u:") ? !has(self.b) : true',
+    ],
+    [
+      ["!has(self.a) || self.a == 'x' ? !has(self.b) : true"],
+      "(has(self.a) ? self.a : 'x') in ['x'] ? !has(self.b) : true",
+    ],
+    [
+      ["(has(self.f) && has(self.f.g) && self.f.g.size() > 0) || !has(self.a)"],
+      "has(self.a) ? size(self.f.g) > 0 : true",
+    ],
+    [
+      ["!has(self.c) || size(self.c) == 1"],
+      "(has(self.c) ? self.c : []).size() <= 1",
+    ],
+    [
+      ["self.c.all(i, i.d == 'x' ? has(i.e) : true)"],
+      "self.c.all(j, j.d != 'x' || has(j.e) || has(self.a))",
+    ],
+    [["has(self.a)", "!has(self.a) || has(self.b)"], "has(self.b)"],
+  ];
+  for (const [former, rule] of implied) {
+    assert.equal(count(former, rule), 0, rule);
+    assert.equal(count([], rule), 1, rule);
+  }
+  const other: [string[], string][] = [
+    [["self.a != 'it'"], "self.a != 'It'"],
+    [["has(self.a) || has(self.b)"], "has(self.a)"],
+    [
+      ["has(self.a) && has(self.b)"],
+      "has(self.a) && has(self.b) && has(self.c)",
+    ],
+    [["size(self.c) <= 1"], "size(self.c) == 1"],
+    [["self.c.all(i, has(i.e))"], "self.c.all(i, has(i.d))"],
+    [["self.c.exists(i, has(i.e))"], "self.c.all(i, has(i.e))"],
+    [
+      ["self.c.all(i, self.c.all(j, i.d == j.e))"],
+      "self.c.all(i, self.c.all(j, j.d == i.d))",
+    ],
+    [
+      ["self.c[0].e == 'a' || true"],
+      "self.c[0].e == 'a' || self.c[0].e != 'a'",
+    ],
+    [["!has(self.h) || self.h != 'x'"], "has(self.h) && self.h != 'x'"],
+    [["oldSelf.a == 'x' || has(self.a)"], "has(self.a)"],
+  ];
+  for (const [former, rule] of other) {
+    assert.equal(count(former, rule), 1, rule);
+  }
+  // The former rule was asked about objects without the default.
+  const given = { b: { ...text, default: "x" } };
+  assert.equal(count(["!has(self.b)"], "!has(self.b)"), 0);
+  assert.equal(
+    count(["!has(self.b) || has(self.a)"], "!(has(self.b) && !has(self.a))"),
+    0,
+  );
+  assert.equal(
+    count(
+      ["!has(self.b) || has(self.a)"],
+      "!(has(self.b) && !has(self.a))",
+      given,
+    ),
+    1,
+  );
+});
+
+test("schemaChanges reads which fields combined keywords ask for", () => {
+  const need = (...fields: readonly string[]) => ({ required: fields });
+  const atMostOne = (...fields: readonly string[]) => ({
+    oneOf: [
+      { not: { anyOf: fields.map((field) => need(field)) } },
+      ...fields.map((field) => need(field)),
+    ],
+  });
+  const of = (more: object, ...fields: readonly string[]) => ({
+    type: "object",
+    properties: Object.fromEntries(fields.map((field) => [field, text])),
+    ...more,
+  });
+  const before = of(atMostOne("a", "b"), "a", "b");
+  assert.deepEqual(
+    changes(before, of(atMostOne("a", "b", "c"), "a", "b", "c")),
+    [],
+    "the new field is in no object",
+  );
+  assert.deepEqual(
+    changes(
+      of(atMostOne("a", "b"), "a", "b", "c"),
+      of(atMostOne("a", "b", "c"), "a", "b", "c"),
+    ),
+    ["a: oneOf is another"],
+  );
+  assert.deepEqual(changes(before, of({ not: need("a", "b") }, "a", "b")), []);
+  assert.deepEqual(
+    changes(before, of({ anyOf: [need("a"), need("b")] }, "a", "b")),
+    [
+      "a: anyOf is new",
+    ],
+  );
+  assert.deepEqual(
+    changes(
+      of({ anyOf: [{ minProperties: 1 }] }, "a"),
+      of({ allOf: [{ minProperties: 1 }] }, "a"),
+    ),
+    [],
+  );
+});
+
+test("incompatibleChanges says of a version only what its users meet", () => {
+  const spec = { type: "object", properties: { a: text, b: text } };
+  const narrow = {
+    type: "object",
+    properties: { a: { ...text, maxLength: 1 } },
+  };
+  const unserved = (of: CrdManifest) => {
+    const copy = structuredClone(of) as unknown as {
+      spec: { versions: { served: boolean }[] };
+      status?: object;
+    };
+    (copy.spec.versions[1] as { served: boolean }).served = false;
+    return copy as typeof copy & CrdManifest;
+  };
+  const earlier = definition({ v1: spec, v1alpha1: spec });
+  const later = unserved(definition({ v1: spec, v1alpha1: narrow }));
+  assert.deepEqual(incompatibleChanges(later, earlier), [
+    "boats.sea.example v1alpha1: the version is no longer served",
+    "boats.sea.example v1alpha1 spec.b: the field was removed",
+  ]);
+  const gone = definition({ v1: spec });
+  assert.deepEqual(incompatibleChanges(gone, unserved(earlier)), []);
+  assert.deepEqual(
+    incompatibleChanges(gone, {
+      ...unserved(earlier),
+      status: { storedVersions: ["v1alpha1", "v1"] },
+    } as CrdManifest),
+    ["boats.sea.example v1alpha1: the version was removed"],
+  );
+  const selectable = definition({ v1: spec }, {
+    selectableFields: [{ jsonPath: ".spec.a" }],
+  });
+  assert.deepEqual(incompatibleChanges(gone, selectable), [
+    "boats.sea.example v1: field selectors can no longer name .spec.a",
+  ]);
 });
 
 test("incompatibleChanges names version, path and subresource", () => {

@@ -179,6 +179,8 @@ export const FAULT_ROWS: readonly FaultRow[] = [
     times: 1,
     effects: byForm({ single: NEVER, stream: SILENT }),
     cause: /nothing arrived|did not (begin|end)|took more than \d+ ms/,
+    // Before its first bookmark a quiet watch looks the same: it is renewed.
+    unnamed: ["watch"],
   },
   {
     id: "slow",

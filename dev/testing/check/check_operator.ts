@@ -37,7 +37,7 @@ import {
 import { type Plan, planText, readPlan } from "./plan.ts";
 import { inTurns, kindOf, newestFirst } from "./plan_order.ts";
 import { isAtRest, isRefused, type RunRecord, writesOf } from "./run_record.ts";
-import { isUnusable, usableObjects } from "./unusable_values.ts";
+import { unusableScenarios, usableObjects } from "./unusable_values.ts";
 import type { Violation } from "./violation.ts";
 import {
   appliedKeys,
@@ -362,11 +362,7 @@ class Check {
     const { replay, only, from } = this.#options;
     if (replay !== undefined) return await this.#replay(readPlan(replay), all);
     const references = await this.#references(all);
-    const usual = references.get(all[0]!);
-    const unusable = new Set(
-      [...references].filter(([one, run]) => isUnusable(one, run, usual))
-        .map(([{ name }]) => name),
-    );
+    const unusable = unusableScenarios(references, references.get(all[0]!));
     const isUsable = ({ name, sameAs }: Scenario) =>
       !unusable.has(sameAs?.scenario ?? name);
     if (this.#options.exhaustive) return await this.#exhaust(references);

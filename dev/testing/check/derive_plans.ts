@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { createHash } from "node:crypto";
 import {
   isJsonObject,
   type JsonObject,
@@ -115,6 +116,7 @@ export function derivePlans(
   };
   const writes = writesOf(run).filter(({ disturbed }) => !disturbed);
   const events = eventsOf(run);
+  const situations = situationsOf(writes);
   writes.forEach((write, at) => {
     const { number, step } = write;
     const before = writes[at - 1];
@@ -123,7 +125,7 @@ export function derivePlans(
       pruned += 3;
       return;
     }
-    const situation = situationOf(writes, at);
+    const situation = situations[at]!;
     // Killed before a write is killed after the one before it, unless something
     // else happened in between.
     const follows = before !== undefined && before.step === step &&
@@ -212,15 +214,19 @@ function signatureOf(write: TracedWrite): string {
   return `${verb} ${kind}/${subresource} ${effect}`;
 }
 
-/** Text of a write and of the earlier writes of its step. */
-function situationOf(writes: readonly TracedWrite[], at: number): string {
-  const { step } = writes[at]!;
-  const same = writes.slice(0, at + 1).filter((one) => one.step === step);
-  const names = same.map((write) => {
-    const body = JSON.stringify(write.body ?? null);
-    return `${signatureOf(write)} ${write.namespace}/${write.name} ${body}`;
+/**
+ * Situation of each write: a digest of it and of the earlier writes of its step,
+ * whose texts would be long where a step has hundreds of writes.
+ */
+function situationsOf(writes: readonly TracedWrite[]): readonly string[] {
+  let before = "";
+  return writes.map((write, at) => {
+    if (writes[at - 1]?.step !== write.step) before = "";
+    const { namespace, name, body = null } = write;
+    const text = [before, signatureOf(write), namespace, name, body];
+    before = createHash("sha256").update(JSON.stringify(text)).digest("base64");
+    return before;
   });
-  return names.join("; ");
 }
 
 function isBetween(

@@ -1,4 +1,8 @@
-import type { Client, UntypedObject } from "@coracle/operator/client";
+import {
+  ApiError,
+  type Client,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import type { CrdManifest } from "@coracle/operator/crd";
 import {
   applyCrd,
@@ -78,10 +82,15 @@ export class OtherWriters {
           return;
         }
         const options = { fieldManager: who };
-        const { status, ...fields } = patch as JsonObject;
-        await client.patch(kind, key, fields, options);
+        await client.patch(kind, key, patch, options);
+        const { status } = patch as JsonObject;
         if (status === undefined || who === "check") return;
-        await client.status.patch(kind, key, { status }, options);
+        try {
+          await client.status.patch(kind, key, { status }, options);
+        } catch (error) {
+          // Its kind has no subresource: the status was written with the rest.
+          if (!ApiError.is(error) || !error.isNotFound) throw error;
+        }
       },
     );
   }

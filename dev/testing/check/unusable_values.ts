@@ -6,6 +6,7 @@
  */
 import type { StatusCause } from "@coracle/operator/core";
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
+import { goQuote } from "../../apiserver/validation/go_value.ts";
 import { type RunRecord, writesOf } from "./run_record.ts";
 import { changed } from "./schema_values.ts";
 import type { Accepts, CheckStep, Scenario } from "./workload.ts";
@@ -35,11 +36,13 @@ export async function usableObjects(
     const refused = record.steps.map(({ refused }) => refused?.causes ?? []);
     const handedOn = invalidParts(record);
     const next = await Promise.all(found.map(async (object, at) => {
-      const named = (refused[at] ?? []).flatMap((cause) =>
-        pathsOf(object).filter((path) => fieldText(path) === cause.field)
-      );
+      const named = new Set(refused[at]?.map(({ field }) => field));
+      const paths = pathsOf(object);
+      const places = new Set(placesOf(object, paths, handedOn));
       let usable = object;
-      for (const path of [...named, ...placesOf(object, handedOn)]) {
+      // The last first: what is taken out of a list moves those after it.
+      for (const path of paths.toReversed()) {
+        if (!places.has(path) && !named.has(fieldText(path))) continue;
         usable = await without(usable, path, accepts) ?? usable;
       }
       return usable;
@@ -51,21 +54,33 @@ export async function usableObjects(
 }
 
 /**
- * Whether a part of the operator cannot have a value of a scenario.
+ * Names of the scenarios with a value that a part of the operator cannot have, not
+ * even in a part that is new. What a part had at first may be what it cannot change.
  *
- * @param usual Run of another scenario, in which the same is no news.
+ * @param references Undisturbed runs, by scenario.
+ * @param usual The first of them, in which the same is no news.
  */
-export function isUnusable(
-  { steps }: Pick<Scenario, "steps">,
-  run: RunRecord,
+export function unusableScenarios(
+  references: ReadonlyMap<Scenario, RunRecord>,
   usual: RunRecord | undefined,
-): boolean {
+): ReadonlySet<string> {
   const known = new Set(usual && invalidParts(usual).map(causeText));
-  const causes = invalidParts(run).filter((one) => !known.has(causeText(one)));
-  return causes.length > 0 &&
-    steps.some((step) =>
-      "apply" in step && placesOf(step.apply, causes).length > 0
+  const hasUnusable = ([{ steps }, run]: [Scenario, RunRecord]) => {
+    const causes = invalidParts(run).filter((one) =>
+      !known.has(causeText(one))
     );
+    return causes.length > 0 && steps.some((step) =>
+      "apply" in step &&
+      placesOf(step.apply, pathsOf(step.apply), causes).length > 0
+    );
+  };
+  const found = new Set(
+    [...references].filter(hasUnusable).map(([{ name }]) => name),
+  );
+  for (const { name, sameAs } of references.keys()) {
+    if (sameAs !== undefined && !found.has(name)) found.delete(sameAs.scenario);
+  }
+  return found;
 }
 
 function causeText({ field, message }: StatusCause): string {
@@ -80,23 +95,26 @@ function invalidParts(run: RunRecord): readonly StatusCause[] {
 /** Message of a cause that quotes a value. */
 const QUOTED = /^[\w ]+ value: ("(?:[^"\\]|\\.)*"|[^\s:]+)/;
 
-/** Places of the values in an object that causes quote. */
+/** Those of the paths of an object at which there are values that causes quote. */
 function placesOf(
   object: JsonObject,
+  paths: readonly Path[],
   causes: readonly StatusCause[],
 ): readonly Path[] {
-  const paths = pathsOf(object);
   return causes.flatMap(({ field = "", message = "" }) => {
     const quoted = QUOTED.exec(message)?.[1];
     if (quoted === undefined) return [];
-    const value = quoted.startsWith('"') ? JSON.parse(quoted) : quoted;
+    const isText = quoted.startsWith('"');
+    const shown = isText ? goQuote : String;
     const name = /([^.[\]]+)\]?$/.exec(field)?.[1];
-    const holders = paths.filter((path) =>
-      path.at(-1) === value || String(valueAt(object, path)) === value
-    );
+    const holders = paths.filter((path) => {
+      const last = path.at(-1);
+      return typeof last === "string" && shown(last) === quoted ||
+        shown(String(valueAt(object, path))) === quoted;
+    });
     const named = holders.filter((path) => path.at(-1) === name);
     // A number or a truth value of another name is there by chance.
-    const others = quoted.startsWith('"') ? holders : [];
+    const others = isText ? holders : [];
     return named.length > 0 ? named : others;
   });
 }

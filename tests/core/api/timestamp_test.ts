@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timestamp } from "@coracle/operator/client";
-import { microTimestamp } from "../../../core/api/timestamp.ts";
+import { microTimestamp, timestamp } from "@coracle/operator/client";
 
 test("timestamp formats UTC and truncates to seconds", () => {
   assert.equal(timestamp(1_999), "1970-01-01T00:00:01Z");

@@ -143,6 +143,46 @@ test("A step patches the status too, as another controller writes it", async () 
   assert.partialDeepStrictEqual(found?.status, status);
 });
 
+test("A step patches the status of a kind without a subresource for it", async () => {
+  const group = "plain.coracle.dev";
+  const plain = {
+    apiVersion: `${group}/v1`,
+    kind: "Plain",
+    metadata: { namespace: "default", name: "a" },
+  };
+  const schema = {
+    type: "object",
+    properties: {
+      status: { type: "object", properties: { phase: { type: "string" } } },
+    },
+  };
+  const version = { served: true, storage: true };
+  const { steps } = await copied([
+    {
+      apply: {
+        apiVersion: "apiextensions.k8s.io/v1",
+        kind: "CustomResourceDefinition",
+        metadata: { name: `plains.${group}` },
+        spec: {
+          group,
+          names: { plural: "plains", kind: "Plain" },
+          scope: "Namespaced",
+          versions: [{
+            name: "v1",
+            ...version,
+            schema: { openAPIV3Schema: schema },
+          }],
+        },
+      },
+    },
+    { apply: plain },
+    { patch: { ...plain, status: { phase: "Done" } } },
+  ]);
+  assert.equal(steps[2]?.refused, undefined);
+  const found = steps[2]?.objects.find(({ kind }) => kind === "Plain");
+  assert.deepEqual(found?.["status"], { phase: "Done" });
+});
+
 const BUDGET = {
   apiVersion: "policy/v1",
   kind: "PodDisruptionBudget",

@@ -667,6 +667,21 @@ test("A part is deleted again once its object has been changed", () => {
   );
 });
 
+test("The situations of a step with hundreds of writes take little memory", () => {
+  const body = { data: { text: "x".repeat(1_000) } };
+  const trace = Array.from(
+    { length: 300 },
+    (_, at) => write(`create ConfigMap c${at}`, { body }),
+  );
+  const seen = new Set<string>();
+  const { plans } = derivePlans(two, run(trace, [[gadget], [gadget]]), {
+    seen,
+  });
+  assert.ok(plans.length > 300, String(plans.length));
+  const size = [...seen].reduce((sum, { length }) => sum + length, 0);
+  assert.ok(size < 2_000 * 300, `${size} characters`);
+});
+
 test("Nobody deletes the object in which a job keeps its last run", () => {
   const annotations = { "jobs.coracle.dev/nightly": "2026-01-01T02:00:00Z" };
   const state = checkedObject("ConfigMap", "a", { metadata: { annotations } });

@@ -170,14 +170,15 @@ test("Data that nobody made while the operator was down is not missing", () => {
     scenario: { ...more.scenario, steps: away },
   });
   assert.equal(first, undefined);
+  const missing = (expected: RunRecord, found: RunRecord) =>
+    judged(found, { ...more, reference: expected })[0]?.text ?? "";
+  const text = /^PersistentVolumeClaim default\/data is missing/;
   const lost = run([create], [[volume], []]);
-  assert.match(
-    judged(lost, {
-      ...more,
-      reference: run([create], [[volume], [volume]]),
-    })[0]?.text ?? "",
-    /^PersistentVolumeClaim default\/data is missing/,
-  );
+  assert.match(missing(run([create], [[volume], [volume]]), lost), text);
+  // The operator is there again when the second step is at rest.
+  const late = run([create], [[gadget, service], [gadget, service]]);
+  const needed = run([create], [[gadget, service], [gadget, service, volume]]);
+  assert.match(missing(needed, late), text);
 });
 
 test("An object that is left when the last primary is gone is an orphan", () => {

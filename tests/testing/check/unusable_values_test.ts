@@ -10,22 +10,29 @@ import {
   Deployment,
   type ResourceRequirements,
   schemaOf,
+  StorageClass,
   type TopologySpreadConstraint,
 } from "@coracle/operator/kinds";
 import { checkOperator } from "@coracle/dev";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
+import { fieldError } from "../../../dev/apiserver/status.ts";
 import { CheckSession } from "../../../dev/testing/check/check_session.ts";
 import {
   exampleObjects,
   scratchServer,
 } from "../../../dev/testing/check/examples.ts";
+import { judgePaths } from "../../../dev/testing/check/oracles.ts";
 import {
-  isUnusable,
+  unusableScenarios,
   usableObjects,
 } from "../../../dev/testing/check/unusable_values.ts";
-import type { CheckStep } from "../../../dev/testing/check/workload.ts";
+import type {
+  CheckStep,
+  Scenario,
+} from "../../../dev/testing/check/workload.ts";
+import { run as record, write } from "./check_case.ts";
 
 const names = { group: "unusable.coracle.dev", version: "v1" };
 const webhooks = { service: { name: "farms" } };
@@ -57,29 +64,96 @@ function fields(options: OperatorOptions): Operator {
   return operator;
 }
 
+/** Session that runs an operator, undisturbed. */
+function sessionOf(operator: (options: OperatorOptions) => Operator) {
+  return CheckSession.open({ operator, seed: 1, simulate: false });
+}
+
+/** Scenario that changes an object, and the one that creates it as changed. */
+function changeOf(before: object, after: object): [Scenario, Scenario] {
+  const [first, second] = [before, after].map((one) => ({ apply: { ...one } }));
+  const sameAs = { scenario: "change", step: 1 };
+  return [
+    { name: "change", known: 0, steps: [first!, second!] },
+    { name: "direct", known: 0, steps: [second!], sameAs },
+  ];
+}
+
+const field = (name: string, soil: string) => ({
+  apiVersion: "unusable.coracle.dev/v1",
+  kind: "Field",
+  metadata: { name },
+  spec: { soil },
+});
+
 test("A change that the operator refuses is no difference of two paths", async () => {
-  const { findings, coverage } = await checkOperator({
-    operator: fields,
-    only: ["none"],
-  });
-  assert.deepEqual(findings.map(({ title }) => title), []);
-  assert.equal(coverage.refused, 1);
+  const session = await sessionOf(fields);
+  const [change, direct] = changeOf(field("a", "clay"), field("a", "sand"));
+  const [changed, made] = [
+    await session.reference(change),
+    await session.reference(direct),
+  ];
+  assert.equal(changed.steps[1]?.refused?.code, 403);
+  const options = { scenario: direct, masked: new Set<string>() };
+  assert.deepEqual(judgePaths(made, changed, options), []);
 });
 
 test("What is applied while the operator is down is applied again after it", async () => {
-  const field = (soil: string) => ({
-    apiVersion: "unusable.coracle.dev/v1",
-    kind: "Field",
-    metadata: { name: soil },
-    spec: { soil },
-  });
-  const { findings, plans } = await checkOperator({
+  const [clay, sand] = [field("clay", "clay"), field("sand", "sand")];
+  const { findings, plans, coverage } = await checkOperator({
     operator: fields,
-    workload: [{ apply: field("clay") }, { apply: field("sand") }],
+    workload: [
+      { apply: clay },
+      { apply: sand },
+      { apply: field("clay", "sand") },
+    ],
     only: ["down"],
   });
   assert.deepEqual(findings.map(({ title }) => title), []);
   assert.ok(plans > 0);
+  assert.equal(coverage.refused, 1);
+});
+
+const Disk = defineKind({
+  ...names,
+  kind: "Disk",
+  scope: "Cluster",
+  spec: z.object({ provisioner: z.string() }),
+});
+
+/** Operator of a part that cannot change, whose values are all right. */
+function disks(options: OperatorOptions): Operator {
+  const operator = new Operator(options);
+  operator.register(Disk, {
+    async reconcile({ metadata: { name }, spec }, ctx) {
+      await ctx.apply(StorageClass, { metadata: { name }, ...spec });
+    },
+  }, { owns: [StorageClass], install: true });
+  return operator;
+}
+
+test("A value that a part can have, but not get by a change, is judged", async () => {
+  const session = await sessionOf(disks);
+  const disk = (provisioner: string) => ({
+    apiVersion: "unusable.coracle.dev/v1",
+    kind: "Disk",
+    metadata: { name: "a" },
+    spec: { provisioner },
+  });
+  const [change, direct] = changeOf(disk("one"), disk("two"));
+  const [changed, made] = [
+    await session.reference(change),
+    await session.reference(direct),
+  ];
+  const alone = unusableScenarios(new Map([[change, changed]]), undefined);
+  assert.deepEqual([...alone], ["change"]);
+  const references = new Map([[change, changed], [direct, made]]);
+  assert.deepEqual([...unusableScenarios(references, undefined)], []);
+  const options = { scenario: direct, masked: new Set<string>() };
+  assert.match(
+    judgePaths(made, changed, options)[0]?.text ?? "",
+    /^StorageClass a differs after "change" from a direct creation/,
+  );
 });
 
 const Farm = defineKind({
@@ -132,23 +206,11 @@ function farms(options: OperatorOptions): Operator {
   return operator;
 }
 
-/** Runs steps by the operator of farms, undisturbed. */
-async function runner() {
-  const session = await CheckSession.open({
-    operator: farms,
-    seed: 1,
-    simulate: false,
-  });
-  const { source } = session;
-  return {
-    source,
-    run: (steps: readonly CheckStep[]) =>
-      session.reference({ name: "examples", steps, known: 0 }),
-  };
-}
-
 test("A generated object has no value that the operator or its pods cannot have", async () => {
-  const { source, run } = await runner();
+  const session = await sessionOf(farms);
+  const { source } = session;
+  const run = (steps: readonly CheckStep[]) =>
+    session.reference({ name: "examples", steps, known: 0 });
   const server = await scratchServer(source.kinds);
   try {
     const { accepts } = server;
@@ -188,20 +250,46 @@ test("A generated object has no value that the operator or its pods cannot have"
   }
 });
 
-test("A change whose value a part cannot have is unusable, unless it was so before", async () => {
-  const { run } = await runner();
-  const farm = (limits: object) => ({
-    apply: {
-      apiVersion: "unusable.coracle.dev/v1",
-      kind: "Farm",
-      metadata: { name: "a" },
-      spec: { resources: { limits } },
-    },
+const LIMITS = "spec.resources.limits";
+
+/** Run in which a part cannot have these values. */
+function refusing(...values: readonly string[]) {
+  const causes = values.map((one) =>
+    fieldError.invalid(LIMITS, one, "must be a standard resource type")
+  );
+  return record([write("apply Deployment a", { code: 422, causes })], []);
+}
+
+test("A change whose value a part cannot have is unusable, unless it was so before", () => {
+  const farm = (name: string) => ({ spec: { limits: { [name]: 1 } } });
+  const [change, direct] = changeOf(farm("cpu"), farm("cores"));
+  const unusable = (
+    changed: ReturnType<typeof refusing>,
+    made: typeof changed,
+    usual?: typeof changed,
+  ) => [
+    ...unusableScenarios(new Map([[change, changed], [direct, made]]), usual),
+  ];
+  const wrong = refusing("cores");
+  assert.deepEqual(unusable(wrong, wrong, refusing()), ["change", "direct"]);
+  assert.deepEqual(unusable(wrong, wrong, wrong), []);
+  assert.deepEqual(unusable(refusing("disk"), wrong), ["direct"]);
+  assert.deepEqual(unusable(refusing(), refusing(), wrong), []);
+});
+
+test("All unusable values of a list are taken out, and no others", async () => {
+  const wrong = ["tab\t", "bell\u0007", "start\u0001", 'quote"'];
+  const spec = { words: ["a", ...wrong, "b"], ...{ [wrong[1]!]: 1 } };
+  const [usable] = await usableObjects([{ spec }], {
+    accepts: () => Promise.resolve(true),
+    run: ([step]) =>
+      Promise.resolve(
+        refusing(
+          ...wrong.filter((one) =>
+            JSON.stringify(step).includes(JSON.stringify(one))
+          ),
+        ),
+      ),
   });
-  const [good, wrong] = [[farm({ cpu: 1 })], [farm({ cores: 1 })]];
-  const [usual, other] = [await run(good), await run(wrong)];
-  assert.equal(isUnusable({ steps: wrong }, other, usual), true);
-  assert.equal(isUnusable({ steps: good }, usual, usual), false);
-  assert.equal(isUnusable({ steps: wrong }, other, other), false);
-  assert.equal(isUnusable({ steps: good }, other, usual), false);
+  assert.deepEqual(usable, { spec: { words: ["a", "b"] } });
 });

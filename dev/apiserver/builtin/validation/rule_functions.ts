@@ -18,6 +18,7 @@ import type {
   SuccessPolicyRule,
   Toleration,
 } from "@coracle/operator/kinds";
+import * as certificateRules from "./certificate_rules.ts";
 import { qosClassOf } from "../lifecycle/pod_qos.ts";
 import type { RuleFunction } from "../../validation/rules/expression.ts";
 import { goJson } from "../../validation/go_value.ts";
@@ -133,6 +134,7 @@ function keepsTolerations(
 
 /** Functions that validation rules call. */
 export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
+  ...certificateRules,
   again: (set: Set<unknown>, value: unknown) =>
     set.has(value) || !set.add(value),
   concat: (a: unknown[] = [], b: unknown[] = []) => [...a, ...b],

@@ -150,6 +150,11 @@ function checkChoice(
   }
 }
 
+/** Validates a new object by the rules of its resource; returns the violations. */
+export function newCauses(resource: string, object: JsonObject): StatusCause[] {
+  return VALIDATION_RULES.causes(`${resource}/create`, object);
+}
+
 /** Validates an update of an object by the rules of its resource; returns the violations. */
 export function changeCauses(
   resource: string,

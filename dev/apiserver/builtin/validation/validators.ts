@@ -11,7 +11,7 @@ import type { UntypedObject } from "@coracle/operator/client";
 import type { StatefulSet } from "@coracle/operator/kinds";
 import type { ResourceDefinition } from "../../registry.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
-import { changeCauses, typedCauses } from "./typed_validation.ts";
+import { changeCauses, newCauses, typedCauses } from "./typed_validation.ts";
 import type { ResourceData } from "../data/resource_table.ts";
 
 /** Validation hooks of a resource. */
@@ -51,10 +51,16 @@ export function validatorsOf(
       { part: "main" },
     );
   return {
-    validateCreate: mainCauses,
+    validateCreate: (object) => [
+      ...mainCauses(object),
+      ...newCauses(resource, object),
+    ],
     validateUpdate: (object, live, { subresource }) => {
       if (subresource === "status") {
-        return typedCauses(typeOf(object), object, { part: "status" });
+        return [
+          ...typedCauses(typeOf(object), object, { part: "status" }),
+          ...changeCauses(`${resource}/status`, object, live),
+        ];
       }
       const causes = mainCauses(object);
       const changes = changeCauses(
