@@ -4,7 +4,11 @@ import type { Kind } from "../api/kind.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Transport } from "./transport/transport.ts";
-import type { NamedWebhookHost, WebhookHost } from "./webhook_host.ts";
+import type {
+  NamedWebhookHost,
+  WebhookClientConfig,
+  WebhookHost,
+} from "./webhook_host.ts";
 
 /** Handle of an operator for tools such as `coracle dev`. */
 export interface OperatorHandle {
@@ -206,6 +210,14 @@ export interface OperatorHooks {
   made(operator: OperatorHandle): void;
   /** Handles the start of an operator, before its controllers; awaited. */
   starting?(operator: OperatorHandle): Promise<void>;
+  /**
+   * Handles that a starting operator can be called for the conversion of kinds, whose
+   * definitions are to be installed; awaited.
+   */
+  converting?(
+    kinds: readonly Kind[],
+    conversion: WebhookClientConfig,
+  ): Promise<void>;
   /** Handles the completed start of an operator, whose caches are synced. */
   started?(operator: OperatorHandle): void;
 }

@@ -28,11 +28,7 @@ import { namespaceSet } from "../controller/namespaces.ts";
 import { type DefinedKind, isDefinedKind } from "../crd/kind_definition.ts";
 import type { AdmissionPolicy } from "../crd/policies.ts";
 import { abortable } from "../signals.ts";
-import {
-  admissionReader,
-  installCrds,
-  type ManagedController,
-} from "./controller_start.ts";
+import { admissionReader, type ManagedController } from "./controller_start.ts";
 import type { OperatorSettings } from "./operator_options.ts";
 
 /** What {@linkcode OperatorAdmission} depends on. */
@@ -161,7 +157,7 @@ export class OperatorAdmission {
    * objects that are stored in another version cannot be read without them.
    */
   async open(client: Client, signal: AbortSignal): Promise<void> {
-    const { clock, logger, webhooks: place } = this.#deps.settings;
+    const { logger, webhooks: place } = this.#deps.settings;
     const converted = place === undefined ? [] : this.#converted;
     if (this.count === 0 && converted.length === 0) return;
     const webhooks = this.#webhooks = await abortable(
@@ -170,16 +166,15 @@ export class OperatorAdmission {
     );
     webhooks.convert(converted);
     await webhooks.open();
-    if (converted.length > 0 && host().operators !== undefined) {
-      // A tool installs the other kinds, and leaves these to who converts them.
-      const { conversion } = webhooks;
-      await installCrds(client, converted, { clock, logger, conversion });
-    }
     await webhooks.registerConversions().catch((error: unknown) =>
       logger.warn("Cannot register the conversions yet, which is tried again", {
         error,
       })
     );
+    if (converted.length > 0) {
+      const { conversion } = webhooks;
+      await host().operators?.converting?.(converted, conversion);
+    }
   }
 
   /** Tells the API server of webhooks and policies. */

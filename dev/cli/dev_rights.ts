@@ -6,7 +6,12 @@ import {
   type UntypedObject,
 } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
-import { isResolved, parseApiVersion } from "@coracle/operator/internal";
+import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
+import {
+  isDefinedKind,
+  isResolved,
+  parseApiVersion,
+} from "@coracle/operator/internal";
 import { Namespace } from "@coracle/operator/kinds";
 import {
   accountManifest,
@@ -14,11 +19,10 @@ import {
   type RbacManifest,
 } from "../testing/rbac.ts";
 import { neededVerbs } from "../testing/request_record.ts";
-import { RUNTIME } from "./runtime.ts";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import {
   managedKinds,
-  operatorManifests,
+  operatorRoles,
   recordedRequests,
 } from "./operator_manifests.ts";
 import {
@@ -56,19 +60,16 @@ export async function grantRights(
   account: DevAccount,
 ): Promise<void> {
   const { name, admin, manages, recorded } = account;
-  const manifests = admin ? everything(name) : operatorManifests({
+  const manifests = admin ? everything(name) : operatorRoles({
     name,
     namespace: NAMESPACE,
-    image: "none",
     operators: await Promise.all(
       (await describeOperators(operators)).map((one) => resolved(client, one)),
     ),
-    definitions: [],
-    runtime: RUNTIME,
-    policies: [],
+    definitions: operators.flatMap(watchedDefinitions),
     managed: await managedKinds(manages),
     recorded: recordedRequests(recorded),
-  }).rbac;
+  });
   const namespaces = new Set(
     manifests.flatMap(({ metadata }) => metadata.namespace ?? []),
   );
@@ -83,6 +84,16 @@ export async function grantRights(
       { force: true },
     );
   }
+}
+
+/** Definitions of the kinds of an operator, those of other clusters left out. */
+function watchedDefinitions(
+  { controllers }: OperatorHandle,
+): readonly CrdManifest[] {
+  return controllers.filter(({ clusters }) => clusters === undefined)
+    .flatMap(({ kind, secondaryKinds, readOnlyKinds }) =>
+      [kind, ...secondaryKinds, ...readOnlyKinds].filter(isDefinedKind)
+    ).map((kind) => crdManifest(kind));
 }
 
 /** Description of an operator, reduced to kinds that the server serves. */

@@ -158,12 +158,12 @@ async function runOperators(
         for (const kind of new Set<Kind>(kinds)) {
           if (!isDefinedKind(kind)) continue;
           await warnOfStored(client, kind, terminal);
-          // With functions, the operator installs it, since it converts.
+          // One that the operator converts follows when it can be called for that.
           if (kind.conversion !== undefined) continue;
           await installCrd(client, kind, { logger });
         }
         for (const { kind: one, isJob } of operator.controllers) {
-          if (isJob) continue;
+          if (isJob || isDefinedKind(one)) continue;
           const { group, version, kind } = one;
           const served = untyped({ group, version, kind });
           await client.resolve(served).catch((error) => {
@@ -176,6 +176,17 @@ async function runOperators(
           });
         }
         await grantRights(client, starting, deps.account);
+      } finally {
+        await client.close();
+      }
+    },
+    async converting(kinds, conversion) {
+      const client = new Client(await loadConfig({ kubeconfig }));
+      try {
+        for (const kind of kinds) {
+          if (!isDefinedKind(kind)) continue;
+          await installCrd(client, kind, { logger, conversion });
+        }
       } finally {
         await client.close();
       }

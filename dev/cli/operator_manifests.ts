@@ -76,6 +76,12 @@ export interface OperatorManifestInput {
   readonly recorded: readonly RecordedRequest[] | undefined;
 }
 
+/** Sources of the roles of operators. */
+export type RolesInput = Pick<
+  OperatorManifestInput,
+  "name" | "namespace" | "operators" | "definitions" | "managed" | "recorded"
+>;
+
 /** Manifests that deploy an operator, in the order to apply them. */
 export interface OperatorManifests {
   readonly namespace: unknown;
@@ -121,22 +127,7 @@ export function operatorManifests(
         input.policies.map((one) => [one.policy.metadata.name, one]),
       ).values(),
     ],
-    rbac: [
-      ...rbacManifests({
-        name,
-        namespace,
-        access: [
-          ...declaredAccess(input),
-          ...furtherAccess(input).map(({ access }) => access),
-        ],
-      }),
-      ...metricsPorts(operators).some(({ isSecure }) => isSecure)
-        ? [metricsReader({ name })]
-        : [],
-    ].map((manifest) => ({
-      ...manifest,
-      metadata: { ...manifest.metadata, labels: operatorLabels(name) },
-    })),
+    rbac: operatorRoles(input),
     webhooks: webhookManifests({ name, namespace, operators, definitions }),
     userRoles: userRoles(definitions, {
       name,
@@ -156,9 +147,32 @@ export function operatorManifests(
   };
 }
 
+/** Service account of operators, their roles and bindings. */
+export function operatorRoles(
+  input: RolesInput,
+): readonly RbacManifest[] {
+  const { name, namespace, operators } = input;
+  return [
+    ...rbacManifests({
+      name,
+      namespace,
+      access: [
+        ...declaredAccess(input),
+        ...furtherAccess(input).map(({ access }) => access),
+      ],
+    }),
+    ...metricsPorts(operators).some(({ isSecure }) => isSecure)
+      ? [metricsReader({ name })]
+      : [],
+  ].map((manifest) => ({
+    ...manifest,
+    metadata: { ...manifest.metadata, labels: operatorLabels(name) },
+  }));
+}
+
 /** Access that follows from the operators and from the kinds that they manage. */
 function declaredAccess(
-  input: OperatorManifestInput,
+  input: RolesInput,
 ): readonly KindAccess[] {
   const { namespace, operators, managed, definitions } = input;
   const writesOthers = othersWritten(input).length > 0;
@@ -171,7 +185,7 @@ function declaredAccess(
 }
 
 /** Recorded requests that need more than the declared access, with what they need. */
-export function furtherAccess(input: OperatorManifestInput): readonly {
+export function furtherAccess(input: RolesInput): readonly {
   readonly request: RecordedRequest;
   readonly access: KindAccess;
 }[] {
@@ -218,7 +232,7 @@ function isOwnRegistration(
 
 /** Namespaces that any of the controllers watches. */
 function watchedBy(
-  { operators, namespace }: OperatorManifestInput,
+  { operators, namespace }: RolesInput,
 ): "all" | readonly string[] {
   const all = operators.flatMap(({ controllers, settings }) =>
     controllers.map((controller) =>
@@ -233,7 +247,7 @@ function watchedBy(
 
 /** Recorded resources that the operator writes, besides its primaries and Events. */
 function othersWritten(
-  { operators, recorded = [] }: OperatorManifestInput,
+  { operators, recorded = [] }: RolesInput,
 ): readonly string[] {
   const own = operators.flatMap(({ controllers }) =>
     controllers.map(({ kind }) => resourceOf(kind))

@@ -33,7 +33,7 @@ export function operatorFile(body: string): string {
     projectFolder(),
     "op.mjs",
     `
-import { defineKind, Operator } from "${url("mod.ts")}";
+import { defineKind, deny, Operator } from "${url("mod.ts")}";
 import { z } from "${url("node_modules/zod/index.js")}";
 const names = { group: "${GROUP}", version: "v1", spec: z.object({}) };
 const CronJob = defineKind({ ...names, kind: "CronJob" });

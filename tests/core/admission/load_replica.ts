@@ -6,8 +6,12 @@ import { systemClock } from "../../../core/clock.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { jsonLogger } from "../../../core/logger.ts";
+import { followLag, type Lag } from "../../support/loop_lag.ts";
 
-/** What a replica says of itself, a line for each change. */
+/** What a replica says, a line each: its state after a change, and a late event loop. */
+export type ReplicaLine = ReplicaState | Lag;
+
+/** State of a replica. */
 export interface ReplicaState {
   readonly ready: boolean;
   readonly port: number | undefined;
@@ -51,6 +55,10 @@ const say = () => {
   process.stdout.write(`${text}\n`);
 };
 const timer = setInterval(say, 20);
+const endLag = followLag((lag) =>
+  void process.stdout.write(`${JSON.stringify(lag)}\n`)
+);
 await operator.run();
 clearInterval(timer);
+endLag();
 process.disconnect();

@@ -7,7 +7,10 @@
  *   no operator can save;
  * - connections that the Service led to a killed replica, in the second before its
  *   endpoint goes, as a kube-proxy does;
- * - others, of which there must be none.
+ * - requests without an answer in time, while the event loops of this process and of a
+ *   replica were late for most of that time: the machine was too busy;
+ * - others, of which there must be none. A time-out is one of them if the event loops
+ *   were in time.
  *
  * Usage: `node --conditions=@coracle/source tests/core/admission/load_replicas.ts
  * [--seconds N] [--signal SIGTERM]`; a minute and SIGTERM by default.
@@ -39,7 +42,8 @@ import { childEnvironment } from "../../support/child_process.ts";
 import { commandLine } from "../../support/command_line.ts";
 import { ServiceFront } from "../../support/service_front.ts";
 import { until } from "../../support/until.ts";
-import type { ReplicaState } from "./load_replica.ts";
+import { followLag, type Lag, latePart } from "../../support/loop_lag.ts";
+import type { ReplicaLine, ReplicaState } from "./load_replica.ts";
 
 const PROGRAM = fileURLToPath(new URL("load_replica.ts", import.meta.url));
 const RATE = 100;
@@ -53,6 +57,9 @@ const START_LIMIT_MS = 180_000;
 /** Longest time between two ends of a replica, in milliseconds. */
 const LONGEST_PAUSE_MS = 3_000;
 
+/** Part of the time of a request in which late event loops explain a time-out. */
+const BUSY_PART = 0.5;
+
 /** Times between which a process was killed. */
 interface Kill {
   readonly from: number;
@@ -61,6 +68,8 @@ interface Kill {
 
 class Replica {
   state: ReplicaState = { ready: false, port: undefined };
+  /** Times at which its event loop was late. */
+  readonly lags: Lag[] = [];
   /** Time at which it was not ready any more. */
   #left = -Infinity;
   #child: ChildProcess;
@@ -72,7 +81,12 @@ class Replica {
     });
     createInterface({ input: child.stdout as NonNullable<typeof child.stdout> })
       .on("line", (line) => {
-        const state = JSON.parse(line) as ReplicaState;
+        const state = JSON.parse(line) as ReplicaLine;
+        if ("came" in state) {
+          // Before that, no request is led to it.
+          if (this.state.ready) this.lags.push(state);
+          return;
+        }
         if (this.state.ready && !state.ready) this.#left = performance.now();
         this.state = state;
       });
@@ -173,6 +187,23 @@ interface Failure {
 }
 const failures: Failure[] = [];
 const kills: Kill[] = [];
+/** Times at which the event loop of this process was late. */
+const lags: Lag[] = [];
+const endLag = followLag((lag) => void lags.push(lag));
+
+/**
+ * Part of a time in which the event loops of this process and of the replica that was
+ * late most could not do their part of a request.
+ */
+function busyPart({ began, failed }: Failure): number {
+  // The lags are in the time of the day, which processes share.
+  const from = performance.timeOrigin + began;
+  const to = performance.timeOrigin + failed;
+  const all = [...replicas, ...former].map(({ lags }) =>
+    latePart(lags, { from, to })
+  );
+  return latePart(lags, { from, to }) + Math.max(...all);
+}
 let count = 0;
 let ends = 0;
 
@@ -181,6 +212,7 @@ function classified() {
   const { unanswered } = front;
   let cut = 0;
   let led = 0;
+  let busy = 0;
   const others: Failure[] = [];
   for (const failure of failures) {
     const { began, failed } = failure;
@@ -190,9 +222,14 @@ function classified() {
       led++;
     } else if (kills.some(({ from, to }) => began <= to && from <= failed)) {
       cut++;
+    } else if (
+      failure.message.includes("deadline exceeded") &&
+      busyPart(failure) >= BUSY_PART
+    ) {
+      busy++;
     } else others.push(failure);
   }
-  return { cut, unanswered: led, others };
+  return { cut, unanswered: led, busy, others };
 }
 
 try {
@@ -252,19 +289,26 @@ try {
   const bundle = Buffer.from(data["ca.crt"] ?? "", "base64").toString();
   const rotated = await certificateNow() !== first;
   const trusted = bundle.split("BEGIN").length - 1;
-  const { cut, unanswered, others } = classified();
+  const { cut, unanswered, busy, others } = classified();
+  const late = [lags, ...[...replicas, ...former].map(({ lags }) => lags)];
+  const longest = late.flat().map(({ due, came }) => came - due);
   process.stdout.write(
     `${count} requests, ${ends} ends of replicas by ${signal}; certificate ${
       rotated ? "rotated" : "not rotated"
     }, ${trusted} trusted
-refused: ${cut} in progress in a killed replica, ${unanswered} led to one that was killed, ${others.length} for another reason
+refused: ${cut} in progress in a killed replica, ${unanswered} led to one that was killed, ${busy} too late on a busy machine, ${others.length} for another reason
+event loops were late by at most ${Math.max(0, ...longest)} ms
 `,
   );
-  for (const { message } of others.slice(0, 5)) {
-    process.stdout.write(`${message}\n`);
+  for (const failure of others.slice(0, 5)) {
+    const part = Math.round(busyPart(failure) * 100);
+    process.stdout.write(
+      `${failure.message} (event loops late for ${part} % of the time)\n`,
+    );
   }
   process.exitCode = others.length > 0 || !rotated || trusted !== 1 ? 1 : 0;
 } finally {
+  endLag();
   for (const replica of replicas) await replica.end("SIGKILL");
   await front.stop();
   await server.stop();
