@@ -396,6 +396,12 @@ test("A state that depends on the path to it is found", () => {
     /differs after "change" from a direct creation: spec\.old$/,
   );
   assert.deepEqual(judgePaths(reference, reference, options), []);
+  // A path on which the user was refused something leads elsewhere.
+  const steps = changed.steps.map((step) => ({
+    ...step,
+    refused: { code: 403, causes: [] },
+  }));
+  assert.deepEqual(judgePaths(reference, { ...changed, steps }, options), []);
 });
 
 test("A part to which two objects give one name is found, unless a spec names it", () => {
