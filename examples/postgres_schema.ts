@@ -73,10 +73,24 @@ async function connect(url: string): Promise<Database> {
       throw new TypeError("It names no database");
     }
     const sql = postgres(url, { max: 1, onnotice() {} });
+    let isClosed = false;
+    let last: Promise<unknown> = Promise.resolve();
     return {
-      query: (text, parameters) => sql.unsafe(text, parameters),
-      // Seconds until a database that does not answer is an error.
-      close: () => sql.end({ timeout: 5 }),
+      // One after the other: the driver connects again, for ever, if queries
+      // wait in it when it ends.
+      query(text, parameters) {
+        const rows = last.then(() => {
+          if (!isClosed) return sql.unsafe(text, parameters);
+          throw new Error("Cannot query the database: it is closed");
+        });
+        last = rows.catch(() => {});
+        return rows;
+      },
+      close() {
+        isClosed = true;
+        // Seconds until a database that does not answer is an error.
+        return sql.end({ timeout: 5 });
+      },
     };
   } catch {
     // Neither the URL nor the error is shown: both have the password.

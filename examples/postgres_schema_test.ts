@@ -98,6 +98,40 @@ test("The PostgreSQL example keeps a schema, its role and a password, and drops 
   }
 });
 
+test("The PostgreSQL example ends although queries wait when it is stopped", async () => {
+  const postgres = await startPostgres();
+  const goOn = await postgres.hold();
+  try {
+    await withExample(
+      "postgres_schema.ts",
+      async ({ client, program }) => {
+        for (const name of ["orders", "bills", "carts"]) {
+          const metadata = { namespace: "default", name };
+          await client.create(PostgresSchema, { metadata, spec: {} });
+          await until(
+            "its Secret, which is made before its schema",
+            () =>
+              client.find(Secret, {
+                namespace: "default",
+                name: `${name}-postgres`,
+              }),
+          );
+        }
+        const ended = program.end();
+        await program.says(/"Stopping"/);
+        // The second signal ends the time that runs have to end.
+        void program.end();
+        await program.says(/"Operator stopped"/);
+        goOn();
+        assert.equal(await ended, 0);
+      },
+      { DATABASE_URL: postgres.url },
+    )();
+  } finally {
+    await postgres.stop();
+  }
+});
+
 test(
   "The PostgreSQL example starts a database where none is given",
   withExample("postgres_schema.ts", async ({ client }) => {

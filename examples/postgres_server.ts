@@ -9,6 +9,8 @@ export interface PostgresServer {
   readonly url: string;
   /** Runs a query directly. */
   query(text: string): Promise<readonly Record<string, unknown>[]>;
+  /** Lets all clients wait. @returns Function that lets them go on. */
+  hold(): Promise<() => void>;
   /** Ends all connections. */
   stop(): Promise<void>;
 }
@@ -45,7 +47,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const database = await PGlite.create();
   const session = new Session();
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
@@ -64,6 +66,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         release();
       }
     },
+    hold: () => session.acquire(),
     async stop() {
       server.close();
       for (const socket of sockets) socket.destroy();
