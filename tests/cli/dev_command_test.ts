@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Client } from "../../core/client/client.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import { untyped } from "../../core/api/kind.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
+import type { UntypedObject } from "@coracle/operator/client";
 import { coracle, Program } from "../support/program.ts";
 import { readRequests } from "../../dev/testing/request_record.ts";
 import { writeText } from "../support/temporary_folder.ts";
