@@ -65,10 +65,13 @@ test("Check workers start on demand, are used again, and end at close", async ()
   assert.deepEqual(pids().filter(isAlive), []);
 });
 
-test("Check workers give the message alone of an error that explains itself", async () => {
+test("Check workers name the file and place of an error that explains itself", async () => {
   const { workers } = await workersOf(1, "throw new Error('Cannot start: x');");
   try {
-    await assert.rejects(workers.run(JOB), { message: "Cannot start: x" });
+    await assert.rejects(
+      workers.run(JOB),
+      /^Error: Cannot load \S*op\.mjs: Cannot start: x\n +at \S*op\.mjs:5:7$/,
+    );
   } finally {
     await workers.close();
   }
