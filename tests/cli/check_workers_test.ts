@@ -70,7 +70,7 @@ test("Check workers name the file and place of an error that explains itself", a
   try {
     await assert.rejects(
       workers.run(JOB),
-      /^Error: Cannot load \S*op\.mjs: Cannot start: x\n +at \S*op\.mjs:5:7$/,
+      /^Error: Cannot load \S*op\.mjs: Cannot start: x\n +at \S*op\.mjs:5:\d+$/,
     );
   } finally {
     await workers.close();
