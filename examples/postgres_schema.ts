@@ -76,7 +76,7 @@ async function connect(url: string): Promise<Database> {
     let isClosed = false;
     let last: Promise<unknown> = Promise.resolve();
     return {
-      // One after the other: the driver connects again, for ever, if queries
+      // One after the other: the driver connects again, forever, if queries
       // wait in it when it ends.
       query(text, parameters) {
         const rows = last.then(() => {

@@ -192,10 +192,17 @@ function checkUrl(url: string, subject: string): void {
 
 function checkCertificates(value: unknown, subject: string): void {
   if (value === "self" || value === "cert-manager") return;
+  if (typeof value !== "object" || value === null) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: "certificates" must be "self", "cert-manager", or an object with files or a directory: received ${
+        shown(value)
+      }`,
+    );
+  }
   const owner = `${subject}, certificates`;
-  const isDirectory = "directory" in (value as object);
+  const isDirectory = "directory" in value;
   checkOptions(
-    value as object,
+    value,
     isDirectory ? { directory: "name" } : FILE_RULES,
     owner,
   );

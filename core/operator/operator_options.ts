@@ -6,6 +6,7 @@ import {
   type OptionTable,
   resolveOptions,
   type Settings,
+  shown,
 } from "../api/options.ts";
 import { CLIENT_PARTS } from "../cache/informer/informer_options.ts";
 import {
@@ -300,12 +301,19 @@ export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
     default: [],
     configurable: false,
     check: (programs) =>
-      programs.forEach((program) =>
+      programs.forEach((program) => {
         checkOption(program, "name", {
           name: "programs",
           subject: "an operator",
-        })
-      ),
+        });
+        // Deno's flag lists them with commas, and a shell reads it.
+        if (/^[\w./@:+\\][\w./@:+\\-]*$/.test(program)) return;
+        throw new TypeError(
+          `Cannot read the options of an operator: "programs" must be names or paths without blanks and commas: received ${
+            shown(program)
+          }`,
+        );
+      }),
   },
   shutdownGrace: { type: "duration", default: "10s" },
   startErrors: { type: ["fail", "wait"], default: "fail" },

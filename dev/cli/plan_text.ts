@@ -110,7 +110,7 @@ export function planMarkdown(
   return `${blocks.join("\n\n")}\n`;
 }
 
-/** Lines of a block of Markdown, of which the longest and the last are cut. */
+/** Lines of a block of Markdown; the longest and the last are cut. */
 function bounded(lines: readonly string[]): string {
   const kept = lines.slice(0, SHOWN_OBJECTS).map((line) =>
     line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line

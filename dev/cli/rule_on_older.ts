@@ -45,7 +45,7 @@ export function combinedHoldsForOlder(
   return follows(now, [conditionOf(former)], schema, older);
 }
 
-/** Most cases that are told apart before an answer is not certain. */
+/** Maximum number of cases; with more, the answer is not certain. */
 const MOST_CASES = 5_000;
 
 function follows(
@@ -109,13 +109,13 @@ type Names = ReadonlyMap<string, Term | undefined>;
 /** Truth of a condition; undefined for an error. */
 type Outcome = boolean | undefined;
 
-/** One of the cases that are told apart. */
+/** One of the cases. */
 interface Case {
   /** Conditions that were decided. */
   readonly facts: ReadonlyMap<string, Outcome>;
   /** Values of terms, by their names. */
   readonly values: ReadonlyMap<string, unknown>;
-  /** How many further cases may be told apart. */
+  /** Number of further cases that are allowed. */
   readonly cases: { left: number };
 }
 

@@ -41,7 +41,7 @@ const MEBIBYTE = 2 ** 20;
 /** Share of the duration before the first sample. */
 const WARM_UP = 0.2;
 const SAMPLES = 60;
-/** Number of samples of which the lowest counts. */
+/** Number of samples; the lowest of them counts. */
 const NEIGHBOURS = 5;
 const LAG_RESOLUTION_MS = 10;
 /** Longest time until a watch that falls silent before its first bookmark ends. */

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ApiServer } from "@coracle/dev/apiserver";
+import { Operator } from "@coracle/operator";
 import { denoPermissions } from "../../../dev/cli/deno_permissions.ts";
 import type { OperatorDescription } from "../../../dev/cli/operator_description.ts";
 import { PROJECT, runCommand } from "../../support/child_process.ts";
@@ -107,5 +108,27 @@ test("An operator on Deno runs with the permissions of its manifests alone", asy
     );
   } finally {
     await server.stop();
+  }
+});
+
+test("Operator refuses programs with blanks or commas, and unknown certificates", () => {
+  for (const program of ["", "a,b", "a b", "-a", "a;b", "a\nb"]) {
+    assert.throws(
+      () => new Operator({ programs: [program] }),
+      /Cannot .*programs/,
+      program,
+    );
+  }
+  const programs = ["helm", "./bin/tool-2", "C:\\bin\\helm.exe"];
+  assert.doesNotThrow(() => new Operator({ programs }));
+  const service = { name: "a" };
+  for (const certificates of ["cert", 1]) {
+    assert.throws(
+      () =>
+        new Operator({
+          webhooks: { service, certificates: certificates as "self" },
+        }),
+      /^TypeError: Cannot read the options of .*"certificates" must be "self", "cert-manager"/,
+    );
   }
 });
