@@ -3,6 +3,7 @@ import {
   type OptionTable,
   resolveOptions,
   type Settings,
+  shown,
 } from "../api/options.ts";
 
 /** Options of the server for probes and metrics. */
@@ -117,10 +118,17 @@ export function probeSettings(options: ProbeOptions): ProbeSettings {
 
 function checkCertificates(value: unknown, subject: string): void {
   if (value === "self") return;
+  if (typeof value !== "object" || value === null) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: "certificates" must be "self", or an object with files or a directory: received ${
+        shown(value)
+      }`,
+    );
+  }
   const owner = `${subject}, certificates`;
-  const isDirectory = "directory" in (value as object);
+  const isDirectory = "directory" in value;
   checkOptions(
-    value as object,
+    value,
     isDirectory ? { directory: "name" } : { certFile: "name", keyFile: "name" },
     owner,
   );

@@ -130,5 +130,10 @@ test("Operator refuses programs with blanks or commas, and unknown certificates"
         }),
       /^TypeError: Cannot read the options of .*"certificates" must be "self", "cert-manager"/,
     );
+    const metrics = { secure: true, certificates: certificates as "self" };
+    assert.throws(
+      () => new Operator({ probes: { port: 0, metrics } }),
+      /^TypeError: Cannot read the options of .*"certificates" must be "self", or/,
+    );
   }
 });
