@@ -1,10 +1,12 @@
 import type {
   HttpRequest,
   HttpResponse,
+  Middleware,
   StreamConnection,
   StreamRequest,
   Transport,
 } from "@coracle/operator/client";
+import type { RequestHandler } from "../../core/client/middleware.ts";
 
 /** Response of a {@linkcode ScriptedTransport}. */
 export interface ScriptedAnswer {
@@ -84,6 +86,18 @@ export class ScriptedTransport implements Transport {
       if (!ended) this.cancelled++;
     }
   }
+}
+
+/** Requests through one middleware to a {@linkcode ScriptedTransport}. */
+export function through(
+  middleware: Middleware,
+  script: Script,
+): { send: RequestHandler; transport: ScriptedTransport } {
+  const transport = new ScriptedTransport(script);
+  return {
+    transport,
+    send: middleware((request) => transport.send(request)),
+  };
 }
 
 function isChunks(body: unknown): body is AsyncIterable<string> {
