@@ -2,8 +2,8 @@ import { untyped } from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
-import { startPostgres } from "./postgres_server.ts";
+import { after, test } from "node:test";
+import { type PostgresServer, startPostgres } from "./postgres_server.ts";
 import { Program, until, withExample } from "./run_example.ts";
 
 const PostgresSchema = untyped({
@@ -14,122 +14,125 @@ const PostgresSchema = untyped({
   scope: "Namespaced",
 });
 
+/** The database of the tests, which takes seconds to start. */
+let started: Promise<PostgresServer> | undefined;
+
+after(async () => {
+  await (await started)?.stop();
+});
+
+function runningPostgres(): Promise<PostgresServer> {
+  return started ??= startPostgres();
+}
+
 const KEY = { namespace: "default", name: "orders" };
 const SECRET = { namespace: "default", name: "orders-postgres" };
 
 test("The PostgreSQL example keeps a schema, its role and a password, and drops them", async () => {
-  const postgres = await startPostgres();
+  const postgres = await runningPostgres();
   const roles = () =>
     postgres.query(`
       SELECT nspname AS schema, rolname AS role, rolconnlimit AS limit,
              shobj_description(r.oid, 'pg_authid') AS note
         FROM pg_roles r LEFT JOIN pg_namespace n ON r.oid = n.nspowner
        WHERE rolname LIKE 'default.%'`);
-  try {
-    await withExample(
-      "postgres_schema.ts",
-      async ({ client, program }) => {
-        await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
-        await until("the role and its schema", async () => {
-          const [one] = await roles();
-          return one?.["schema"] === "default.orders" && one["limit"] === -1;
-        });
-        const password = async () => {
-          const { data = {} } = await client.find(Secret, SECRET) ?? {};
-          return Buffer.from(data["password"] ?? "", "base64").toString();
+  await withExample(
+    "postgres_schema.ts",
+    async ({ client, program }) => {
+      await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
+      await until("the role and its schema", async () => {
+        const [one] = await roles();
+        return one?.["schema"] === "default.orders" && one["limit"] === -1;
+      });
+      const password = async () => {
+        const { data = {} } = await client.find(Secret, SECRET) ?? {};
+        return Buffer.from(data["password"] ?? "", "base64").toString();
+      };
+      const first = await password();
+      assert.equal(first.length, 32);
+      const { data } = await client.get(Secret, SECRET);
+      assert.equal(
+        Buffer.from(data!["username"]!, "base64").toString(),
+        "default.orders",
+      );
+      await until("the status", async () => {
+        const { status } = await client.get(PostgresSchema, KEY) as {
+          status?: { schema?: string };
         };
-        const first = await password();
-        assert.equal(first.length, 32);
-        const { data } = await client.get(Secret, SECRET);
-        assert.equal(
-          Buffer.from(data!["username"]!, "base64").toString(),
-          "default.orders",
-        );
-        await until("the status", async () => {
-          const { status } = await client.get(PostgresSchema, KEY) as {
-            status?: { schema?: string };
-          };
-          return status?.schema === "default.orders";
-        });
+        return status?.schema === "default.orders";
+      });
 
-        await client.patch(PostgresSchema, KEY, {
-          spec: { connectionLimit: 5 },
-        });
-        await until(
-          "the new limit",
-          async () => (await roles())[0]?.["limit"] === 5,
-        );
+      await client.patch(PostgresSchema, KEY, {
+        spec: { connectionLimit: 5 },
+      });
+      await until(
+        "the new limit",
+        async () => (await roles())[0]?.["limit"] === 5,
+      );
 
-        await postgres.query('DROP SCHEMA "default.orders" CASCADE');
-        await until(
-          "the schema that somebody dropped is back",
-          async () => (await roles())[0]?.["schema"] === "default.orders",
-        );
+      await postgres.query('DROP SCHEMA "default.orders" CASCADE');
+      await until(
+        "the schema that somebody dropped is back",
+        async () => (await roles())[0]?.["schema"] === "default.orders",
+      );
 
-        await postgres.query('ALTER SCHEMA "default.orders" OWNER TO postgres');
-        await until(
-          "the schema that somebody took is the role's again",
-          async () => (await roles())[0]?.["schema"] === "default.orders",
-        );
+      await postgres.query('ALTER SCHEMA "default.orders" OWNER TO postgres');
+      await until(
+        "the schema that somebody took is the role's again",
+        async () => (await roles())[0]?.["schema"] === "default.orders",
+      );
 
-        const [{ note } = {}] = await roles();
-        await client.delete(Secret, SECRET);
-        await until(
-          "the role has the new password",
-          async () =>
-            (await roles())[0]?.["note"] !== note &&
-            await password() !== first,
-        );
+      const [{ note } = {}] = await roles();
+      await client.delete(Secret, SECRET);
+      await until(
+        "the role has the new password",
+        async () =>
+          (await roles())[0]?.["note"] !== note &&
+          await password() !== first,
+      );
 
-        await client.delete(PostgresSchema, KEY);
-        await until(
-          "everything is gone",
-          async () =>
-            await client.find(PostgresSchema, KEY) === undefined &&
-            (await roles()).length === 0 &&
-            await client.find(Secret, SECRET) === undefined,
-        );
-        assert.doesNotMatch(program.output, new RegExp(first));
-      },
-      { DATABASE_URL: postgres.url },
-    )();
-  } finally {
-    await postgres.stop();
-  }
+      await client.delete(PostgresSchema, KEY);
+      await until(
+        "everything is gone",
+        async () =>
+          await client.find(PostgresSchema, KEY) === undefined &&
+          (await roles()).length === 0 &&
+          await client.find(Secret, SECRET) === undefined,
+      );
+      assert.doesNotMatch(program.output, new RegExp(first));
+    },
+    { DATABASE_URL: postgres.url },
+  )();
 });
 
 test("The PostgreSQL example ends although queries wait when it is stopped", async () => {
-  const postgres = await startPostgres();
+  const postgres = await runningPostgres();
   const goOn = await postgres.hold();
-  try {
-    await withExample(
-      "postgres_schema.ts",
-      async ({ client, program }) => {
-        for (const name of ["orders", "bills", "carts"]) {
-          const metadata = { namespace: "default", name };
-          await client.create(PostgresSchema, { metadata, spec: {} });
-          await until(
-            "its Secret, which is made before its schema",
-            () =>
-              client.find(Secret, {
-                namespace: "default",
-                name: `${name}-postgres`,
-              }),
-          );
-        }
-        const ended = program.end();
-        await program.says(/"Stopping"/);
-        // The second signal ends the time that runs have to end.
-        void program.end();
-        await program.says(/"Operator stopped"/);
-        goOn();
-        assert.equal(await ended, 0);
-      },
-      { DATABASE_URL: postgres.url },
-    )();
-  } finally {
-    await postgres.stop();
-  }
+  await withExample(
+    "postgres_schema.ts",
+    async ({ client, program }) => {
+      for (const name of ["orders", "bills", "carts"]) {
+        const metadata = { namespace: "default", name };
+        await client.create(PostgresSchema, { metadata, spec: {} });
+        await until(
+          "its Secret, which is made before its schema",
+          () =>
+            client.find(Secret, {
+              namespace: "default",
+              name: `${name}-postgres`,
+            }),
+        );
+      }
+      const ended = program.end();
+      await program.says(/"Stopping"/);
+      // The second signal ends the time that runs have to end.
+      void program.end();
+      await program.says(/"Operator stopped"/);
+      goOn();
+      assert.equal(await ended, 0);
+    },
+    { DATABASE_URL: postgres.url },
+  )();
 });
 
 test(

@@ -81,8 +81,8 @@ interface Step {
 const MINUTE_MS = 60_000;
 /** Milliseconds after which a single test has failed. */
 const TEST_LIMIT_MS = 90_000;
-/** Processes at a time: most tests wait now and then. */
-const PLACES = Math.min(availableParallelism(), 8) + 1;
+/** Processes at a time: most tests wait for a part of their time. */
+const PLACES = Math.min(availableParallelism(), 8) + 2;
 /** Milliseconds without a test that starts or ends: the process is stuck. */
 const SILENCE_MS = TEST_LIMIT_MS + 15_000;
 /** The same on a real cluster, where some tests set a longer limit. */
@@ -120,13 +120,14 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   ...MATRIX ? { TEST_MATRIX: "1" } : {},
   FC_ROUNDS: process.env["FC_ROUNDS"] ?? (MATRIX || IS_PART ? "1" : "0.25"),
 };
-/** Flags by which Node runs several test files in one process. */
+/** How Node runs several test files in one process. */
 const IN_ONE_PROCESS = [
-  "--test",
-  "--test-isolation=none",
   // Short-lived objects of many tests cost less than by the small default.
   "--max-semi-space-size=64",
+  "./tests/support/node_batch.ts",
 ];
+/** How Node runs one file. */
+const ALONE = ["--import=./tests/support/started_tests.ts"];
 /** Entry points whose every field has a doc; fields of built-in kinds need none. */
 const ENTRY_POINTS: readonly string[] = [
   "mod.ts",
@@ -216,10 +217,19 @@ const STEPS: readonly Step[] = [
     uses: "build",
     silence: undefined,
   },
-  // A process loads the packages once, which takes more than most files.
-  { ...tests("node", everywhere), batch: 64 },
+  {
+    ...tests("deno", () => files(SHIPPED)),
+    name: "examples",
+    entry: "./tests/support/doc_examples.ts",
+    workers: 1,
+    batch: Infinity,
+    silence: undefined,
+  },
   { ...tests("deno", everywhere), usual: byRuntime },
   { ...tests("bun", everywhere), usual: byRuntime },
+  // A process loads the packages once, which takes more than most files. The last
+  // processes are short, so that no processor is idle at the end.
+  { ...tests("node", everywhere), batch: 64 },
   {
     ...tests("node", () => files(ON_CLUSTER).filter(canRunOnCluster)),
     name: "cluster",
@@ -228,14 +238,6 @@ const STEPS: readonly Step[] = [
     beside: true,
     workers: CONTROL_PLANES,
     silence: CLUSTER_SILENCE_MS,
-  },
-  {
-    ...tests("deno", () => files(SHIPPED)),
-    name: "examples",
-    entry: "./tests/support/doc_examples.ts",
-    workers: 1,
-    batch: Infinity,
-    silence: undefined,
   },
   {
     ...tests("node", () => files(DEPLOY)),
@@ -283,7 +285,6 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
         ...common,
         command: [
           "node",
-          "--import=./tests/support/started_tests.ts",
           `--test-timeout=${TEST_LIMIT_MS}`,
           "--test-reporter=junit",
         ],
@@ -352,7 +353,7 @@ function batchesOf(
     needsOwnProcess(readFileSync(file, "utf8"));
   if (PROFILE) return files.map((file) => [file]);
   const shared = files.filter((file) => !isAlone(file));
-  const batches = files.filter(isAlone).map((file) => [file]);
+  const batches: (readonly string[])[] = [];
   // Those that check whole operators take long: they begin early.
   const isLong = (file: string) => file.startsWith("tests/check/");
   for (const long of [true, false]) {
@@ -361,6 +362,7 @@ function batchesOf(
       batches.push(group.slice(at, at + batch));
     }
   }
+  batches.push(...files.filter(isAlone).map((file) => [file]));
   return batches;
 }
 
@@ -565,7 +567,11 @@ async function runBatch(
   const command = [
     ...step.command,
     ...reportFlags(step.report ?? "node", path),
-    ...(step.report === "node" && batch.length > 1 ? IN_ONE_PROCESS : []),
+    ...(step.report !== "node"
+      ? []
+      : batch.length > 1
+      ? IN_ONE_PROCESS
+      : ALONE),
     ...(step.entry === undefined ? [] : [step.entry, "--"]),
     ...batch.map((file) => `./${file}`),
   ];

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Client, loadConfig, untyped } from "@coracle/operator/client";
 import { ConfigMap } from "@coracle/operator/kinds";
 import { coracle, Program, runtimeCommand } from "../support/program.ts";
+import { partOfRounds } from "../support/part_of_rounds.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 import { until } from "../support/until.ts";
 
@@ -75,7 +76,7 @@ test("An operator survives a killed API server that loses nothing", async () => 
     await operator.says(/Operator started/);
     await ask("a", "Ann");
     await says("a", "Hello, Ann.");
-    for (let round = 1; round <= 2; round++) {
+    for (let round = 1; round <= partOfRounds(2); round++) {
       await server.end("SIGKILL");
       await operator.says(/ECONNREFUSED|ECONNRESET|refused|closed|reset/i);
       await server.start();
