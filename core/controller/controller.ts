@@ -23,6 +23,7 @@ import {
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
+import type { InformerSelection } from "../cache/watch/watch_requests.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -72,7 +73,7 @@ import {
 import type { ShardAssignment } from "./shard.ts";
 import { SourceGroup } from "./watch/source_group.ts";
 import { WatchGroup } from "./watch/watch_group.ts";
-import { WatchingSource } from "./watch/watch_source.ts";
+import { foreignManagedFields, WatchingSource } from "./watch/watch_source.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 
 /** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
@@ -85,6 +86,10 @@ export interface ControllerDeps {
   readonly informers: InformerPool;
   /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
+  /** Whether a controller of the operator watches a kind with a selection. */
+  readonly watches?:
+    | ((kind: Kind, selection: InformerSelection) => boolean)
+    | undefined;
   /** Limit of concurrent runs across controllers; undefined if absent. */
   readonly cap: ConcurrencyCap | undefined;
   readonly clock: Clock;
@@ -275,6 +280,14 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.settings.sources.filter((source) =>
       source instanceof WatchingSource && !source.isRemote
     ) as WatchingSource<P>[];
+  }
+
+  /** Whether one of its sources has an informer for primaries with this selection. */
+  watches(kind: Kind, selection: InformerSelection): boolean {
+    return this.settings.sources.some((source) =>
+      source instanceof WatchingSource && sameKind(kind, source.kind) &&
+      source.sharesWith(selection)
+    );
   }
 
   /** Namespaces that the controller watches; undefined for those of the operator. */
@@ -563,10 +576,35 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Creates the source of the primaries, at each start. */
   protected primariesFrom(
     kind: ResolvedKind<P>,
-    { informers }: ControllerDeps,
+    deps: ControllerDeps,
   ): Primaries<P> {
     const { settings, kind: statedKind } = this;
-    return new PrimarySource<P>({ ...settings, kind, statedKind, informers });
+    const { informers } = deps;
+    const { selection, takeOver } = settings;
+    const usual = takeOver.length === 0
+      ? "metadata.managedFields"
+      : foreignManagedFields(takeOver);
+    const isShared = String(selection.prune) === usual &&
+      deps.watches?.(statedKind, selection);
+    return new PrimarySource<P>({
+      ...settings,
+      kind,
+      statedKind,
+      informers,
+      // In the form of watched objects, so that both have one watch and one cache.
+      ...isShared && {
+        selection: {
+          ...selection,
+          prune: [foreignManagedFields(this.#managers(deps))],
+        },
+      },
+    });
+  }
+
+  /** Field managers of the operator, in one order for all of its controllers. */
+  #managers({ fieldManagers }: ControllerDeps): readonly string[] {
+    const { fieldManager, takeOver } = this.settings;
+    return [...new Set([...fieldManagers(), fieldManager, ...takeOver])].sort();
   }
 
   /** Creates observers of the runs besides those of each controller. */
@@ -609,11 +647,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = this.primariesFrom(kind, deps);
     const { takeOver } = settings;
-    const managers = new Set([
-      ...deps.fieldManagers(),
-      fieldManager,
-      ...takeOver,
-    ]);
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
       unfenced: deps.unfenced,
@@ -621,8 +654,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaryKind: kind,
       primaries: primaries.cache,
       soleKey: isJob ? this.name : undefined,
-      // In one order for all controllers, so that they share informers.
-      fieldManagers: [...managers].sort(),
+      fieldManagers: this.#managers(deps),
     });
     const recorder = new EventRecorder({ ...common, instance: deps.instance });
     const own = this.#runDeps(kind, {

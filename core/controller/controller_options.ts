@@ -43,6 +43,9 @@ export interface PrimaryCacheOptions {
   /**
    * Paths that are removed before an object is stored, such as
    * `metadata.managedFields`. Reading one of them throws an error that names it.
+   * With the default, primaries that a controller of the operator also owns or
+   * watches keep the managed fields of the operator's own controllers, so that
+   * both have one cache.
    *
    * @default {["metadata.managedFields"]}
    */

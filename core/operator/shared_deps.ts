@@ -50,6 +50,8 @@ export async function sharedDeps(
         controllers.values(),
         ({ settings }) => [settings.fieldManager, ...settings.takeOver],
       ).flat(),
+    watches: (kind, selection) =>
+      [...controllers.values()].some((one) => one.watches(kind, selection)),
     cap,
     log: logger,
     shard: coordination.shard,

@@ -26,8 +26,12 @@ type Spec = Record<string, unknown>;
 /** Objects without kind and metadata, by name. */
 type Bodies = Readonly<Record<string, Spec>>;
 
+/** Specs of the objects; shared by all servers of the process. */
+let initial: Readonly<Record<"levels" | "schemas", Bodies>> | undefined;
+
 function specs(kind: "levels" | "schemas"): [name: string, spec: Spec][] {
-  return Object.entries(JSON.parse(FLOW_OBJECTS)[kind]);
+  initial ??= JSON.parse(FLOW_OBJECTS) as NonNullable<typeof initial>;
+  return Object.entries(initial[kind]);
 }
 
 function levelBodies(): Bodies {

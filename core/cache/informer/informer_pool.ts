@@ -289,18 +289,25 @@ export class InformerPool {
     kind: Kind,
     selection: InformerSelection,
   ): string {
-    const { labelSelector, fieldSelector, prune } = selection;
     let id = this.#clients.get(client);
     if (id === undefined) this.#clients.set(client, id = ++this.#lastClient);
-    return JSON.stringify([
-      id,
-      kindText(kind),
-      labelSelector === undefined ? "" : labelSelectorText(labelSelector),
-      fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
-      selection.shardSelector ?? "",
-      selection.metadataOnly === true,
-      selection.bounded === true,
-      [...prune ?? []].sort(),
-    ]);
+    return `${id} ${kindText(kind)} ${selectionText(selection)}`;
   }
+}
+
+/** Text of what leases of one informer have in common, besides kind and client. */
+export function selectionText(
+  { labelSelector, fieldSelector, prune, ...selection }: Omit<
+    InformerSelection,
+    "namespaces"
+  >,
+): string {
+  return JSON.stringify([
+    labelSelector === undefined ? "" : labelSelectorText(labelSelector),
+    fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
+    selection.shardSelector ?? "",
+    selection.metadataOnly === true,
+    selection.bounded === true,
+    [...prune ?? []].sort(),
+  ]);
 }

@@ -27,7 +27,10 @@ import {
   CLIENT_PARTS,
   SELECTION_RULES,
 } from "../../cache/informer/informer_options.ts";
-import type { InformerLease } from "../../cache/informer/informer_pool.ts";
+import {
+  type InformerLease,
+  selectionText,
+} from "../../cache/informer/informer_pool.ts";
 import type {
   HandlerRegistration,
   OwnWrite,
@@ -382,6 +385,17 @@ export class WatchingSource<
    */
   selectAs(other: WatchingSource<P>): void {
     this.#options = { ...this.#options, ...selectionOf(other.#options) };
+  }
+
+  /**
+   * Whether its informer is also that of primaries with this selection, once both
+   * keep the managed fields of the operator.
+   */
+  sharesWith(selection: InformerSelection): boolean {
+    const { prune, shared = true, bounded, takeOver = [] } = this.#options;
+    const ofPrimaries = selectionText({ ...selection, prune });
+    return shared && !bounded && prune === undefined && !this.isRemote &&
+      takeOver.length === 0 && selectionText(this.#options) === ofPrimaries;
   }
 
   /** Whether no option restricts the objects, fields or namespaces to watch. */

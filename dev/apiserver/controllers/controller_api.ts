@@ -12,6 +12,7 @@ import {
   apiVersionOf,
   jsonEquals,
   labelRequirements,
+  mutableCopy,
 } from "@coracle/operator/internal";
 import type { ApiContext } from "../api_context.ts";
 import type { ResourceDefinition } from "../registry.ts";
@@ -216,7 +217,7 @@ export class ControllerApi {
       const { object } = request.version.decode({
         apiVersion: apiVersionOf(kind),
         kind: kind.kind,
-        ...structuredClone(draft),
+        ...mutableCopy(draft),
       } as unknown as UntypedObject);
       request.version.setDefaults(object);
       return createObject(request, object, {

@@ -1,4 +1,4 @@
-import { jsonEquals } from "@coracle/operator/internal";
+import { jsonEquals, mutableCopy } from "@coracle/operator/internal";
 import {
   Deployment,
   type DeploymentCondition,
@@ -92,7 +92,7 @@ function revisionOf({ metadata }: ReplicaSet): number {
 }
 
 function withoutHash(template: PodTemplateSpec | undefined): unknown {
-  const copy = structuredClone(template);
+  const copy = mutableCopy(template);
   delete copy?.metadata?.labels?.[HASH_LABEL];
   return copy;
 }

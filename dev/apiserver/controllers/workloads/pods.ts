@@ -1,4 +1,5 @@
 import type { KubernetesObject, ResolvedKind } from "@coracle/operator/client";
+import { mutableCopy } from "@coracle/operator/internal";
 import {
   Pod,
   type PodCondition,
@@ -128,7 +129,7 @@ export function podFrom(
       ...(finalizers && { finalizers: [...finalizers] }),
       ownerReferences: [controllerReference(ownerKind, owner)],
     },
-    spec: structuredClone(template.spec),
+    spec: mutableCopy(template.spec),
   };
 }
 
