@@ -609,11 +609,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const common = { client, informers, clock, log, metrics, controller };
     const primaries = this.primariesFrom(kind, deps);
     const { takeOver } = settings;
-    const managers = new Set([
-      ...deps.fieldManagers(),
-      fieldManager,
-      ...takeOver,
-    ]);
+    const known = deps.fieldManagers();
+    const managers = [fieldManager, ...takeOver];
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
       unfenced: deps.unfenced,
@@ -621,8 +618,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaryKind: kind,
       primaries: primaries.cache,
       soleKey: isJob ? this.name : undefined,
-      // In one order for all controllers, so that they share informers.
-      fieldManagers: [...managers].sort(),
+      // In one order for all controllers, so that they share informers; and one
+      // list for all, which is as long as they are many.
+      fieldManagers: managers.every((one) => known.includes(one))
+        ? known
+        : [...new Set([...known, ...managers])].sort(),
     });
     const recorder = new EventRecorder({ ...common, instance: deps.instance });
     const own = this.#runDeps(kind, {
@@ -647,7 +647,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
-    const endless = new EndlessRuns<P>({ log });
+    const endless = new EndlessRuns<P>({ log, limit: deps.historyLimit });
     const reporter = new RunReporter<P>({
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",
