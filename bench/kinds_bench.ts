@@ -18,7 +18,7 @@ import {
 } from "./support/bench.ts";
 import { manyKind } from "./support/many_kinds.ts";
 import { currentRuntime } from "./support/runtime.ts";
-import { cpuTime, memoryNow, peakRss } from "./support/sampling.ts";
+import { cpuTime, memoryNow, peakOfStart } from "./support/sampling.ts";
 
 const MIB = 2 ** 20;
 
@@ -31,6 +31,8 @@ interface Load {
   readonly http: 1 | 2;
   /** Whether one `watchKinds` follows them all, by their metadata. */
   readonly follows?: boolean;
+  /** Budget of the caches; that of the operator by default. */
+  readonly budget?: string;
 }
 
 /** Starts the server of `kinds_server_process.ts`. */
@@ -67,11 +69,15 @@ async function held() {
 
 /** Operator whose first runs, or events, it awaits. */
 async function run(load: Load): Promise<readonly Measure[]> {
-  const { kinds, objects, follows = false } = load;
+  const { kinds, objects, follows = false, budget } = load;
   limitHeapGrowth();
   const server = await startServer(load);
   const client = new Client(await configFromText(server.kubeconfig));
-  const operator = new Operator({ client, logger: silentLogger });
+  const operator = new Operator({
+    client,
+    logger: silentLogger,
+    cache: { budget },
+  });
   await client.list(untyped(manyKind(0)), { limit: 1 });
   const before = await held();
   const open = descriptors();
@@ -91,6 +97,7 @@ async function run(load: Load): Promise<readonly Measure[]> {
   const reconciled = cpuTime() - cpu;
   verify(runs === kinds * objects, "each object must run once");
   const after = await held();
+  const peak = peakOfStart(after.rss);
   // The connection of the first read was open before.
   const sockets = descriptors() - open + 1;
   await operator.stop();
@@ -104,21 +111,21 @@ async function run(load: Load): Promise<readonly Measure[]> {
     { unit: "s to sync", value: synced[0] / 1e3 },
     { unit: "s CPU to the last run", value: reconciled / 1e6 },
     { unit: "KiB/kind", value: grown / kinds / 1024 },
-    peakRss(),
+    ...peak,
   ];
 }
 
 function subject(load: Load): Subject {
-  const { kinds, objects, http, follows = false } = load;
+  const { kinds, objects, http, follows = false, budget } = load;
   const version = http === 1 ? "1.1" : "2";
   return {
     name: `${kinds} kinds of ${objects}, HTTP/${version}${
-      follows ? ", watchKinds" : ""
+      follows ? ", watchKinds" : budget === undefined ? "" : `, ${budget}`
     }`,
     run: () => run(load),
     settings: `limitHeapGrowth(), ${
       follows ? "watchKinds with a handler" : "a controller a kind"
-    }, objects of 1 KB`,
+    }, ${budget ?? "no"} budget, objects of 1 KB`,
   };
 }
 
@@ -132,6 +139,7 @@ export const bench: Bench = {
       subject({ kinds: 300, objects: 20, http: 2 }),
       subject({ kinds: 1_000, objects: 0, http: 2 }),
       subject({ kinds: 1_000, objects: 100, http: 2 }),
+      subject({ kinds: 1_000, objects: 100, http: 2, budget: "32MiB" }),
       subject({ kinds: 1_000, objects: 100, http: 2, follows: true }),
     ]
     : [],

@@ -1,5 +1,5 @@
 import process from "node:process";
-import type { Measure } from "./bench.ts";
+import { type Measure, verify } from "./bench.ts";
 
 /** Durations of the warm-up and of each sample, in milliseconds. */
 const WARM_UP_MS = 400;
@@ -88,6 +88,24 @@ export function memoryNow(): { heap: number; external: number; rss: number } {
   collectGarbage();
   const { heapUsed, arrayBuffers, rss } = process.memoryUsage();
   return { heap: heapUsed, external: arrayBuffers, rss };
+}
+
+/** Most that the peak of a start may be of the memory afterwards. */
+const MOST_AT_START = 1.2;
+
+/**
+ * Peak RSS of a process so far, and its share of the RSS after the start.
+ *
+ * @param rss RSS after the start, in bytes.
+ */
+export function peakOfStart(rss: number): readonly Measure[] {
+  const peak = peakRss();
+  const share = peak.value * 2 ** 20 / rss;
+  verify(
+    share <= MOST_AT_START,
+    `the peak of a start must be at most ${MOST_AT_START} of what follows: ${share}`,
+  );
+  return [peak, { unit: "× RSS at the peak", value: share }];
 }
 
 /** Peak RSS of the process. */

@@ -13,7 +13,7 @@ import { Operator } from "../../core/operator/operator.ts";
 import { limitHeapGrowth } from "../../core/operator/process_memory.ts";
 import { type Measure, verify } from "./bench.ts";
 import { currentRuntime } from "./runtime.ts";
-import { cpuTime, memoryNow, peakRss } from "./sampling.ts";
+import { cpuTime, memoryNow, peakOfStart } from "./sampling.ts";
 import { type Shape, SHAPES } from "./shapes.ts";
 
 const MIB = 2 ** 20;
@@ -105,6 +105,7 @@ export async function followShapes(
     }
   }
   const { rss } = memoryNow();
+  const peak = peakOfStart(rss);
   const all = objects * shapes.length;
   await operator.stop();
   await transport.close();
@@ -113,6 +114,6 @@ export async function followShapes(
     { unit: "MiB RSS", value: rss / MIB },
     { unit: "MiB highest RSS while syncing", value: highest / MIB },
     { unit: "µs CPU/object to sync", value: synced / all },
-    peakRss(),
+    ...peak,
   ];
 }

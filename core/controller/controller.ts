@@ -601,10 +601,17 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     });
   }
 
-  /** Field managers of the operator, in one order for all of its controllers. */
+  /**
+   * Field managers of the operator, in one order for all of its controllers, so that
+   * they share informers; and one list for all, which is as long as they are many.
+   */
   #managers({ fieldManagers }: ControllerDeps): readonly string[] {
     const { fieldManager, takeOver } = this.settings;
-    return [...new Set([...fieldManagers(), fieldManager, ...takeOver])].sort();
+    const known = fieldManagers();
+    const managers = [fieldManager, ...takeOver];
+    return managers.every((one) => known.includes(one))
+      ? known
+      : [...new Set([...known, ...managers])].sort();
   }
 
   /** Creates observers of the runs besides those of each controller. */
@@ -679,7 +686,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const history = new RunHistory<P>({ clock, limit: deps.historyLimit });
     const events = new FailureEvents<P>(recorder, kind);
     const overdue = new OverdueRuns<P>({ clock, log });
-    const endless = new EndlessRuns<P>({ log });
+    const endless = new EndlessRuns<P>({ log, limit: deps.historyLimit });
     const reporter = new RunReporter<P>({
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",

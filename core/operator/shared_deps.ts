@@ -29,6 +29,11 @@ export async function sharedDeps(
   },
 ): Promise<ControllerDeps> {
   const { clock, logger, metrics, random, reconnect, cache, tracer } = settings;
+  /** Field managers of the controllers, and the same in one order, each once. */
+  let managers: Record<"given" | "sorted", readonly string[]> = {
+    given: [],
+    sorted: [],
+  };
   return {
     ...settings,
     client: traced(coordination.client, tracer),
@@ -45,11 +50,16 @@ export async function sharedDeps(
     }),
     skipsRuns: skipsRuns(settings),
     historyLimit: () => historyLimit(controllers.size),
-    fieldManagers: () =>
-      Array.from(
+    fieldManagers: () => {
+      const given = Array.from(
         controllers.values(),
         ({ settings }) => [settings.fieldManager, ...settings.takeOver],
-      ).flat(),
+      ).flat();
+      const isSame = given.length === managers.given.length &&
+        given.every((one, at) => one === managers.given[at]);
+      if (!isSame) managers = { given, sorted: [...new Set(given)].sort() };
+      return managers.sorted;
+    },
     watches: (kind, selection) =>
       [...controllers.values()].some((one) => one.watches(kind, selection)),
     cap,

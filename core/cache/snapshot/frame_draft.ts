@@ -159,9 +159,17 @@ export class FrameDraft {
       ),
     );
     const composer = new FrameComposer();
+    const packed = pages.reduce((sum, page) => sum + (page?.length ?? 0), 0);
+    const others = this.#drafts.reduce(
+      (sum, { bytes }) => sum + bytes.length,
+      0,
+    );
+    // What is compressed twice takes time at each start, and gains little.
+    composer.isPacked = packed > others;
     const facts: FrameFacts = {
       definitions: this.#definitions,
       isRegular: this.#store.isRegular,
+      objects: this.#store.size,
     };
     composer.addText(FACTS, JSON.stringify(facts));
     for (const [at, { type, bytes }] of this.#drafts.entries()) {

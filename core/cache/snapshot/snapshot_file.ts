@@ -28,8 +28,10 @@ export interface FoundSnapshot extends Omit<WholeFrames, "frames"> {
 }
 
 function readerOf(file: FileHandle): ReadAt {
-  return async (position, length) => {
-    const buffer = Buffer.alloc(length);
+  return async (position, length, memory) => {
+    const buffer = memory !== undefined && length <= memory.length
+      ? memory
+      : Buffer.alloc(length);
     let read = 0;
     while (read < length) {
       const { bytesRead } = await file.read(

@@ -6,7 +6,7 @@
  * head:  "CORACLE\n", format (u32), length of the identity (u32), identity (JSON),
  *        digest (32 bytes)
  * frame: codec (u8), flags (u8), 0 (u16), length (u32), length before compression
- *        (u32), digest (32 bytes), compressed records
+ *        (u32), digest (32 bytes), records, compressed as the codec says
  * record: type (u8), length (u32), bytes
  * ```
  *
@@ -28,11 +28,13 @@ import { MAX_LISTED_BYTES } from "../watch/receive.ts";
 /** Number of the format of logs of frames; files of another one are refused. */
 const LOG_FORMAT = 1;
 /** Number of the format of snapshots. */
-export const SNAPSHOT_FORMAT = 2;
+export const SNAPSHOT_FORMAT = 3;
 /** Flag of a frame that ends a group. */
 export const COMMIT = 1;
 /** Size from which on a frame is written. */
 export const FRAME_BYTES: number = 512 * 1024;
+/** Size of the memory into which nearly every frame fits. */
+const READ_BYTES: number = 2 * FRAME_BYTES;
 
 const MAGIC = Buffer.from("CORACLE\n");
 const MAX_IDENTITY_BYTES = 64 * 1024;
@@ -140,8 +142,15 @@ export function encodeHead(
   return { bytes: Buffer.concat([MAGIC, numbers, text, digest]), digest };
 }
 
-/** Reads so many bytes from a position; fewer at the end of the file. */
-export type ReadAt = (position: number, length: number) => Promise<Buffer>;
+/**
+ * Reads so many bytes from a position; fewer at the end of the file. If they fit
+ * into the memory, they are read into it.
+ */
+export type ReadAt = (
+  position: number,
+  length: number,
+  memory?: Buffer,
+) => Promise<Buffer>;
 
 /**
  * Checks the head of a file.
@@ -182,6 +191,11 @@ export async function readHead(
   return { position: HEAD_BYTES + rest.length, digest };
 }
 
+/** Memory for frames of at most so many bytes, unless they are rare. */
+export function readMemory(length: number): Buffer {
+  return Buffer.allocUnsafeSlow(Math.min(length, READ_BYTES));
+}
+
 /** Place of a frame in a file. */
 export interface FramePlace {
   /** Position of its records. */
@@ -209,6 +223,7 @@ export async function findFrames(
   const frames: FramePlace[] = [];
   let { position, digest } = start;
   let whole = { count: 0, end: position, digest };
+  let memory: Buffer = Buffer.alloc(0);
   for (;;) {
     const head = await readAt(position, FRAME_HEAD_BYTES);
     if (head.length < FRAME_HEAD_BYTES) break;
@@ -219,7 +234,10 @@ export async function findFrames(
     if (length > MAX_FRAME_BYTES || rawLength > MAX_FRAME_BYTES) break;
     const prefix = head.subarray(0, PREFIX_BYTES);
     const stated = head.subarray(PREFIX_BYTES);
-    const payload = await readAt(position + FRAME_HEAD_BYTES, length);
+    if (memory.length < Math.min(length, READ_BYTES)) {
+      memory = readMemory(2 * length);
+    }
+    const payload = await readAt(position + FRAME_HEAD_BYTES, length, memory);
     if (
       payload.length < length ||
       !digestOf(digest, prefix, payload).equals(stated)
@@ -241,15 +259,16 @@ export async function findFrames(
 }
 
 /**
- * Records of a frame.
+ * Records of a frame, in the memory if they fit into it.
  *
  * @throws {SnapshotRefusal} If this runtime cannot decompress them.
  */
 export async function readRecords(
   readAt: ReadAt,
   { position, length, rawLength, codec }: FramePlace,
+  memory?: Buffer,
 ): Promise<Uint8Array> {
-  const bytes = await readAt(position, length);
+  const bytes = await readAt(position, length, memory);
   if (codec === 0) return bytes;
   const decompress = CODECS[codec]?.decompress;
   if (decompress === undefined) {
@@ -307,6 +326,8 @@ export function mostBytes(parts: readonly FramePart[]): number {
 
 /** Composer of the records of one frame. */
 export class FrameComposer {
+  /** Whether its records are compressed already, so that the frame is not. */
+  isPacked = false;
   #bytes: Buffer = Buffer.alloc(64 * 1024);
   #length = 0;
 
@@ -363,7 +384,7 @@ export class FrameComposer {
     flags: number,
   ): Promise<{ readonly bytes: Buffer; readonly digest: Buffer }> {
     const raw = this.#bytes.subarray(0, this.#length);
-    const packs = raw.length >= MIN_COMPRESSED_BYTES;
+    const packs = raw.length >= MIN_COMPRESSED_BYTES && !this.isPacked;
     const payload = packs ? await (CODECS[BEST] as Codec).compress(raw) : raw;
     const prefix = Buffer.alloc(PREFIX_BYTES);
     prefix.writeUInt8(packs ? BEST : 0, 0);

@@ -3,6 +3,7 @@ import { keyText, parseKey } from "../../api/object_key.ts";
 import type { Clock } from "../../clock.ts";
 import { NO_BYTES, parseRange, rangeText } from "../../json/byte_range.ts";
 import type { Logger } from "../../logger.ts";
+import type { PageEntry } from "../store/adopted_page.ts";
 import type { ObjectStore, StoreFollower } from "../store/object_store.ts";
 import type { PageDictionary } from "../store/page_codec.ts";
 import {
@@ -14,6 +15,7 @@ import {
 import { FrameDraft } from "./frame_draft.ts";
 import {
   encodeBasis,
+  EntryReader,
   type FrameFacts,
   readBasis,
   readFacts,
@@ -38,6 +40,7 @@ import {
   PENDING,
   type Pending,
   type ReadAt,
+  readMemory,
   readRecords,
   recordsOf,
   type RefusalReason,
@@ -59,6 +62,11 @@ const MAX_PENDING = 10_000;
 const MAX_REMOVED = 10_000;
 /** Number of objects from which on their pages have a dictionary. */
 const MIN_DICTIONARY_OBJECTS = 64;
+
+/** Key of an entry as text. */
+function keyOfEntry({ namespace, name }: PageEntry): string {
+  return keyText({ namespace: rangeText(namespace), name: rangeText(name) });
+}
 
 export interface WatchSnapshotDeps {
   readonly path: string;
@@ -312,15 +320,24 @@ export class WatchSnapshot implements StoreFollower {
     let objects = 0;
     let bytes = 0;
     let live = 0;
+    // One frame is read while the other one is used.
+    const longest = frames.reduce(
+      (most, { length }) => Math.max(most, length),
+      0,
+    );
+    const memories = [readMemory(longest), readMemory(longest)];
     const load = (index: number) => {
       const place = frames[index];
-      const raw = place && readRecords(readAt, place);
+      const raw = place && readRecords(readAt, place, memories[index & 1]);
       raw?.catch(() => {}); // it is awaited after the frame before it
       return raw;
     };
+    const entries = new EntryReader();
     const take = (record: FrameRecord, facts: FrameFacts) => {
       const { definitions, isRegular } = facts;
-      const { page, written, entries } = readPage(record, definitions.length);
+      const read = readPage(record);
+      const { page, written } = read;
+      entries.begin(read, definitions.length);
       if (!page.isPlain && this.#dictionary === undefined) {
         throw new SnapshotRefusal("damaged", "a page has no dictionary");
       }
@@ -328,7 +345,7 @@ export class WatchSnapshot implements StoreFollower {
       const before = objects;
       store.adopt(
         { page, definitions, entries },
-        ({ header }) => deleted.size === 0 || !deleted.has(header.keyText),
+        (entry) => deleted.size === 0 || !deleted.has(keyOfEntry(entry)),
         (slot) => {
           objects++;
           this.#asRestored.add(slot);
@@ -355,6 +372,7 @@ export class WatchSnapshot implements StoreFollower {
         throw new SnapshotRefusal("damaged", "a frame has no facts");
       }
       const facts = readFacts(first);
+      if (index === frames.length - 1) store.slots.reserve(facts.objects ?? 0);
       for (let at = records.length - 1; at > 0; at--) {
         const record = records[at] as FrameRecord;
         if (record.type === PAGE) take(record, facts);

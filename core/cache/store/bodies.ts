@@ -1,6 +1,11 @@
 import { Buffer } from "node:buffer";
 import { apiVersionOf, type Kind } from "../../api/kind.ts";
-import { asBuffer, type ByteRange, NO_BYTES } from "../../json/byte_range.ts";
+import {
+  asBuffer,
+  type ByteRange,
+  NO_BYTES,
+  wholeRange,
+} from "../../json/byte_range.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { Pruner } from "../../json/prune.ts";
 import { discardPage } from "./page_codec.ts";
@@ -33,8 +38,9 @@ export class BodyWriter {
   constructor(kind: Kind, prune: readonly string[]) {
     this.#pruner = prune.length === 0 ? undefined : new Pruner(prune);
     const apiVersion = apiVersionOf(kind);
+    // Not of the pool of Buffers, which a few bytes would keep.
     const start = (object: object) =>
-      Buffer.from(JSON.stringify(object).slice(0, -1));
+      asBuffer(wholeRange(JSON.stringify(object).slice(0, -1)).bytes);
     this.#starts = {
       both: start({ apiVersion, kind: kind.kind }),
       apiVersion: start({ apiVersion }),

@@ -32,6 +32,8 @@ export function hashEnd(hash: number): number {
 const SEGMENT_BITS = 12;
 const SEGMENT_ENTRIES = 1 << SEGMENT_BITS;
 const FIRST_ENTRIES = 16;
+/** Share of the entries that is reserved for keys: segments differ by chance. */
+const RESERVED_SHARE = 0.8;
 /** Maximum depth of a segment; then it grows: its hashes collide on purpose. */
 const MAX_DEPTH = 16;
 /** Number of hash bits in an entry; the bits above them are the slot plus one. */
@@ -77,6 +79,28 @@ export class KeyTable {
 
   get allocatedBytes(): number {
     return this.#allocatedBytes;
+  }
+
+  /**
+   * Makes room for so many keys, so that none is moved until there are more. Only a
+   * table without keys is changed.
+   */
+  reserve(keys: number): void {
+    if (this.#depth > 0 || this.#directory[0]?.used !== 0) return;
+    let depth = 0;
+    let entries = FIRST_ENTRIES;
+    while (keys > RESERVED_SHARE * entries && entries < SEGMENT_ENTRIES) {
+      entries *= 2;
+    }
+    while (keys > RESERVED_SHARE * entries * 2 ** depth && depth < MAX_DEPTH) {
+      depth++;
+    }
+    this.#depth = depth;
+    this.#directory = Array.from(
+      { length: 2 ** depth },
+      () => makeSegment(entries, depth),
+    );
+    this.#allocatedBytes = 4 * entries * 2 ** depth;
   }
 
   /** First slot whose key may have this hash, or -1. */

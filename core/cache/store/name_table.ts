@@ -3,8 +3,11 @@ import {
   asBuffer,
   type ByteRange,
   NO_BYTES,
+  rangeText,
   sameBytes,
+  wholeRange,
 } from "../../json/byte_range.ts";
+import { hashBytes } from "./key_table.ts";
 
 const FIRST_BLOCK_BYTES = 1024;
 const BLOCK_BITS = 18;
@@ -77,8 +80,11 @@ export class NameTable {
       this.#base = offset;
       this.#baseName = new Uint8Array(bytes.subarray(start, end));
     }
-    target.set(bytes.subarray(start + shared, end), at);
-    block.top = at + length - shared;
+    // A name is so short that a loop is faster than a view of it.
+    for (let i = start + shared; i < end; i++) {
+      target[at++] = bytes[i] as number;
+    }
+    block.top = at;
     block.live += block.top - offset;
     return ((this.#current << BLOCK_BITS) | offset) >>> 0;
   }
@@ -105,6 +111,21 @@ export class NameTable {
     const own = at + length - shared;
     return sameBytes(block, at, own, others, start + shared) &&
       sameBytes(block, base, base + shared, others, start);
+  }
+
+  /** Hash of what has a given hash and the name at an address. */
+  hash(hash: number, address: number): number {
+    const { bytes } = this.#block(address);
+    let start = address & BLOCK_MASK;
+    const shared = bytes[start] as number;
+    const own = bytes.readUInt16LE(start + 1) - shared;
+    start += HEAD_BYTES;
+    if (shared > 0) {
+      const base = bytes.readUInt32LE(start) + HEAD_BYTES;
+      hash = hashBytes(hash, { bytes, start: base, end: base + shared });
+      start += BASE_BYTES;
+    }
+    return hashBytes(hash, { bytes, start, end: start + own });
   }
 
   /** Name at an address, in memory that the next call for any table reuses. */
@@ -200,8 +221,9 @@ interface Namespace {
 }
 
 function makeNamespace(name: string): Namespace {
-  const bytes = Buffer.from(name);
-  return { name, bytes: { bytes, start: 0, end: bytes.length }, objects: 0 };
+  // Not of the pool of Buffers, which a few bytes would keep.
+  const { bytes, start, end } = wholeRange(name);
+  return { name, bytes: { bytes: asBuffer(bytes), start, end }, objects: 0 };
 }
 
 /** Table of namespaces by number, so that an object stores only two bytes. */
@@ -209,6 +231,8 @@ export class NamespaceTable {
   readonly #numbers: Map<string, number> = new Map([["", 0]]);
   readonly #namespaces: Namespace[] = [makeNamespace("")];
   readonly #free: number[] = [];
+  /** Number of the namespace that was entered last, which is in use. */
+  #last = 0;
 
   equals(number: number, { bytes, start, end }: ByteRange): boolean {
     const own = this.bytes(number);
@@ -233,7 +257,14 @@ export class NamespaceTable {
    *
    * @throws {RangeError} If there are more than 65,535 namespaces.
    */
-  enter(name: string): number {
+  enter(range: ByteRange): number {
+    if (!this.equals(this.#last, range)) this.#last = this.#enter(range);
+    this.#at(this.#last).objects++;
+    return this.#last;
+  }
+
+  #enter(range: ByteRange): number {
+    const name = rangeText(range);
     let number = this.#numbers.get(name);
     if (number === undefined) {
       number = this.#free.pop() ?? this.#namespaces.length;
@@ -245,7 +276,6 @@ export class NamespaceTable {
       this.#numbers.set(name, number);
       this.#namespaces[number] = makeNamespace(name);
     }
-    this.#at(number).objects++;
     return number;
   }
 
@@ -255,5 +285,6 @@ export class NamespaceTable {
     if (--namespace.objects > 0 || number === 0) return;
     this.#numbers.delete(namespace.name);
     this.#free.push(number);
+    if (number === this.#last) this.#last = 0;
   }
 }

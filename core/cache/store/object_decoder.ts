@@ -8,13 +8,15 @@ import { PartSharing } from "./part_sharing.ts";
 /** Share of the cache's size limit that is kept when memory is short. */
 const KEPT_SHARE = 1 / 8;
 
+/** Parts that decoded objects of all stores share: many stores are small. */
+const sharing = new PartSharing();
+
 /** Decoder of the bodies of a store, with a cache of recently read objects. */
 export class ObjectDecoder<T extends KubernetesObject> {
   readonly #bodies: Tiers;
   readonly #writer: BodyWriter;
   /** Recently read objects; their sizes are in bytes. */
   readonly cache: LruCache<number, T> = new LruCache(0);
-  readonly #sharing: PartSharing = new PartSharing();
 
   constructor(bodies: Tiers, writer: BodyWriter) {
     this.#bodies = bodies;
@@ -52,19 +54,19 @@ export class ObjectDecoder<T extends KubernetesObject> {
   /** Decodes and freezes an object. */
   decode(body: ByteRange): T {
     const object = parseRange(body) as T;
-    return this.#sharing.share(object, this.#writer.guard(object));
+    return sharing.share(object, this.#writer.guard(object));
   }
 
   /** Decodes, freezes and caches the object of a slot. */
   keep(slot: number, body: ByteRange): T {
     const object = this.decode(body);
-    this.cache.set(slot, object, this.#sharing.bytes);
+    this.cache.set(slot, object, sharing.bytes);
     return object;
   }
 
   /** Evicts the least recently used half of the cached objects. */
   shrink(): void {
     this.cache.trim(Math.floor(this.cache.size / 2));
-    this.#sharing.clear();
+    sharing.clear();
   }
 }

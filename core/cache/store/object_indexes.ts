@@ -48,7 +48,7 @@ interface Index<T extends KubernetesObject> {
   readonly definition: IndexDefinition<T>;
   /** Definition as JSON; undefined for a function, whose values are not saved. */
   readonly text: string | undefined;
-  readonly postings: Postings;
+  postings: Postings;
 }
 
 const NONE: readonly never[] = Object.freeze([]);
@@ -137,6 +137,11 @@ export class ObjectIndexes<T extends KubernetesObject> {
 
   remove(slot: number): void {
     for (const { postings } of this.#indexes) postings.remove(slot);
+  }
+
+  /** Removes the values of all objects. */
+  clear(): void {
+    for (const index of this.#indexes) index.postings = new Postings();
   }
 
   /** Definitions of the indexes that read stored bytes, as JSON. */

@@ -24,6 +24,7 @@ import {
 } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
+import type { AdoptedPage, PageEntry } from "./adopted_page.ts";
 import { BodyCopy, BodyWriter } from "./bodies.ts";
 import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
 import { ObjectDecoder } from "./object_decoder.ts";
@@ -34,7 +35,7 @@ import {
 } from "./object_indexes.ts";
 import { ObjectTable } from "./object_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
-import { type StoredPage, Tiers } from "./tiers.ts";
+import { Tiers } from "./tiers.ts";
 
 /** Size limit of decoded objects of a store without a budget, in bytes. */
 const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
@@ -128,25 +129,6 @@ export interface StoreChange {
    * stored. It is valid until the next change with `keepPrevious`.
    */
   readonly previous: ByteRange | undefined;
-}
-
-/** Object of an adopted page. */
-export interface PageEntry {
-  /** Number of its body in the page. */
-  readonly ordinal: number;
-  /** Its identity: other fields are absent. */
-  readonly header: ObjectHeader;
-  /** Its values by the definitions of the page; undefined where not known. */
-  readonly values: readonly (readonly string[] | undefined)[];
-}
-
-/** Page of bodies that a store can take over. */
-export interface AdoptedPage {
-  readonly page: StoredPage;
-  /** Definitions, as JSON, of the indexes whose values are known. */
-  readonly definitions: readonly string[];
-  /** Objects in the order of their bodies, each valid until the next one. */
-  readonly entries: Iterable<PageEntry>;
 }
 
 /** Follower of the changes of a store, whoever makes them. */
@@ -306,7 +288,14 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /** Keys, UIDs and versions of the objects by their slots. */
   get slots(): Pick<
     ObjectTable,
-    "compareVersion" | "find" | "generation" | "hasUid" | "uid" | "version"
+    | "compareVersion"
+    | "copyUid"
+    | "find"
+    | "generation"
+    | "hasUid"
+    | "reserve"
+    | "uid"
+    | "version"
   > {
     return this.#table;
   }
@@ -557,23 +546,27 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
       while (next < end) isSparse = tiers.skipAdopted(first + next++);
     };
     try {
-      for (const entry of entries) {
-        const { ordinal, header, values } = entry;
+      for (
+        let entry = entries.next();
+        entry !== undefined;
+        entry = entries.next()
+      ) {
+        const { ordinal, uid, version, generation } = entry;
         if (ordinal < next || ordinal >= page.count) {
           throw new RangeError(
             `Cannot take over a page: its objects must be in order: received ${ordinal} of ${page.count}`,
           );
         }
         skip(ordinal);
-        const found = table.lookup(header);
+        const found = table.lookupBytes(entry.namespace, entry.name);
         if (found.slot >= 0 || !isWanted(entry)) continue;
         last = table.add(found);
         next++;
-        table.setUid(last, header);
-        table.setVersion(last, header);
+        table.setIdentity(last, uid, version, generation);
         table.markSeen(last);
         tiers.placeAdopted(last, first + ordinal);
-        for (const name of this.#indexes.adopt(last, definitions, values)) {
+        const missing = this.#indexes.adopt(last, definitions, entry.values);
+        for (const name of missing) {
           this.#index(last, this.headerAt(last), name);
         }
         onAdded(last);
@@ -676,7 +669,9 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   close(): void {
     this.follower = undefined;
     this.#tiers.clear();
-    for (const slot of this.#table.slots()) this.#remove(slot);
+    this.#table.clear();
+    this.#indexes.clear();
+    this.#decoder.cache.trim(-1);
     this.#budget?.leave(this);
     // What is done with a closed store charges nobody.
     this.#budget = undefined;

@@ -41,10 +41,10 @@ export interface Lookup {
  * evicted. The columns `state` and `body` of its pages belong to the tiers.
  */
 export class ObjectTable {
-  readonly #pages: SlotPage[] = [];
-  readonly #keys: KeyTable = new KeyTable((slot) => this.#hashOf(slot));
-  readonly #names: NameTable = new NameTable();
-  readonly #namespaces: NamespaceTable = new NamespaceTable();
+  #pages: SlotPage[] = [];
+  #keys: KeyTable = new KeyTable((slot) => this.#hashOf(slot));
+  #names: NameTable = new NameTable();
+  #namespaces: NamespaceTable = new NamespaceTable();
   /** Rare UIDs that are not UUIDs, by slot. */
   readonly #uidTexts: Map<number, string> = new Map();
   /** Rare resourceVersions that are not exact numbers, by slot. */
@@ -107,9 +107,42 @@ export class ObjectTable {
       copyRange(key.string("name"), lookup.name);
       copyRange(key.string("namespace"), lookup.namespace);
     }
-    lookup.hash = this.#hashKey(lookup.namespace, lookup.name);
+    return this.#found();
+  }
+
+  /** Looks up a key of a namespace and a name as bytes. */
+  lookupBytes(namespace: ByteRange, name: ByteRange): Lookup {
+    copyRange(namespace, this.#lookup.namespace);
+    copyRange(name, this.#lookup.name);
+    return this.#found();
+  }
+
+  #found(): Lookup {
+    const lookup = this.#lookup;
+    const hash = this.#hashNamespace(lookup.namespace);
+    lookup.hash = hashEnd(hashBytes(hash, lookup.name));
     lookup.slot = this.#search(lookup);
     return lookup;
+  }
+
+  /** Makes room for the keys of so many objects, if there is none so far. */
+  reserve(objects: number): void {
+    this.#keys.reserve(objects);
+  }
+
+  /** Removes all objects. */
+  clear(): void {
+    this.#pages = [];
+    this.#keys = new KeyTable((slot) => this.#hashOf(slot));
+    this.#names = new NameTable();
+    this.#namespaces = new NamespaceTable();
+    this.#uidTexts.clear();
+    this.#versionTexts.clear();
+    this.#top =
+      this.#slots =
+      this.#free =
+      this.#size =
+        0;
   }
 
   #search({ hash, name, namespace }: Lookup): number {
@@ -133,7 +166,7 @@ export class ObjectTable {
    * @throws {RangeError} If there are too many objects or namespaces.
    */
   add(lookup: Lookup): number {
-    const namespace = this.#namespaces.enter(rangeText(lookup.namespace));
+    const namespace = this.#namespaces.enter(lookup.namespace);
     const slot = this.#takeSlot();
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
@@ -222,6 +255,35 @@ export class ObjectTable {
       const at = 4 * (slot & PAGE_MASK);
       for (let i = 0; i < 4; i++) uid[at + i] = words[i] as number;
     } else this.#uidTexts.set(slot, header.uid);
+  }
+
+  /** Copies the UID of a slot, if it is a UUID, as four 32-bit words. */
+  copyUid(slot: number, words: Uint32Array): boolean {
+    if (this.#uidTexts.has(slot)) return false;
+    const at = 4 * (slot & PAGE_MASK);
+    words.set(this.page(slot).uid.subarray(at, at + 4));
+    return true;
+  }
+
+  /**
+   * Stores the identity of an object that was in another table.
+   *
+   * @param uid Four words of a UUID, or a text.
+   * @param version resourceVersion, as a number of at most 15 digits or a text.
+   */
+  setIdentity(
+    slot: number,
+    uid: Uint32Array | string,
+    version: number | string,
+    generation: number,
+  ): void {
+    const page = this.page(slot);
+    const at = slot & PAGE_MASK;
+    if (typeof uid === "string") this.#uidTexts.set(slot, uid);
+    else for (let i = 0; i < 4; i++) page.uid[4 * at + i] = uid[i] as number;
+    page.version[at] = typeof version === "number" ? version : NaN;
+    if (typeof version === "string") this.#versionTexts.set(slot, version);
+    page.generation[at] = generation;
   }
 
   version(slot: number): string {
@@ -336,14 +398,13 @@ export class ObjectTable {
   #hashOf(slot: number): number {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
-    const bytes = this.#names.read(page.name[at] as number);
     const namespace = this.#namespaces.bytes(page.namespace[at] as number);
-    return this.#hashKey(namespace, bytes);
+    const hash = this.#hashNamespace(namespace);
+    return hashEnd(this.#names.hash(hash, page.name[at] as number));
   }
 
-  #hashKey(namespace: ByteRange, name: ByteRange): number {
-    const hash = hashNext(hashBytes(this.#seed, namespace), SLASH);
-    return hashEnd(hashBytes(hash, name));
+  #hashNamespace(namespace: ByteRange): number {
+    return hashNext(hashBytes(this.#seed, namespace), SLASH);
   }
 }
 

@@ -44,6 +44,12 @@ export class Postings {
   readonly #slotOfShare: PagedInts = new PagedInts(NONE);
   readonly #valueOfShare: PagedInts = new PagedInts(NONE);
   readonly #nextShare: PagedInts = new PagedInts(NONE);
+  /**
+   * Value that was entered last, which is in use, and its number: objects that follow
+   * each other often have the same.
+   */
+  #lastValue: string | undefined;
+  #lastNumber = NONE;
   /** First free share; free shares are linked like those of a slot. */
   #freeShare = NONE;
   #shares = 0;
@@ -114,13 +120,21 @@ export class Postings {
     // Most changes of an object do not change its values.
     if (held >= 0 && this.#values.find(value) === held) return;
     this.remove(slot);
-    const number = this.#values.enter(value);
+    const number = this.#enter(value);
     this.#ofSlot.set(slot, number);
     this.#link(slot, number);
   }
 
+  #enter(value: string): number {
+    if (value !== this.#lastValue) {
+      this.#lastNumber = this.#values.enter(value);
+      this.#lastValue = value;
+    }
+    return this.#lastNumber;
+  }
+
   #share(slot: number, value: string): void {
-    const number = this.#values.enter(value);
+    const number = this.#enter(value);
     const entry = this.#takeShare();
     const share = shareOf(entry);
     this.#slotOfShare.set(share, slot);
@@ -154,7 +168,10 @@ export class Postings {
     if (next !== NONE) this.#previous.set(next, previous);
     if (previous !== NONE) this.#next.set(previous, next);
     else if (next !== NONE) this.#values.first.set(value, next);
-    else this.#values.remove(value);
+    else {
+      this.#values.remove(value);
+      if (value === this.#lastNumber) this.#lastValue = undefined;
+    }
   }
 }
 

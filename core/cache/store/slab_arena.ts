@@ -128,6 +128,15 @@ export class SlabArena implements ByteRange {
     if (this.#liveUnits === 0) this.#dropSpare();
   }
 
+  /** Frees all records. */
+  clear(): void {
+    for (const slab of this.#slabs) if (slab !== undefined) discard(slab);
+    this.#dropSpare();
+    this.#slabs.length = this.#allocatedBytes = this.#liveUnits = 0;
+    this.#current = -1;
+    this.bytes = NO_BYTES;
+  }
+
   /** Slab that records are written to, if it has enough space. */
   #room(units: number): Slab | undefined {
     const slab = this.#slabs[this.#current];

@@ -37,7 +37,7 @@ const DROPS_PER_STEP = 512;
 export class Tiers {
   readonly #slots: ObjectTable;
   readonly #arena: SlabArena;
-  readonly #pages: PageStore = new PageStore();
+  #pages: PageStore = new PageStore();
   /** Number of bodies by tier. */
   readonly #counts: Uint32Array = new Uint32Array(TIER_MASK + 1);
   #hand = 0;
@@ -134,16 +134,13 @@ export class Tiers {
     this.#release(tier, this.#addressOf(slot));
   }
 
-  /** Drops the bodies of all slots, when none is needed any more. */
+  /** Drops the bodies of all slots, which are removed with them. */
   clear(): void {
-    for (const slot of this.#slots.slots()) {
-      const address = this.#addressOf(slot);
-      const tier = this.#tierOf(slot);
-      if (tier === BYTES) this.#arena.free(address);
-      // Half-dead pages are not saved.
-      if (tier === COMPRESSED) this.#pages.remove(address);
-      this.#setTier(slot, KEY_ONLY);
-    }
+    this.#arena.clear();
+    this.#pages.clear();
+    this.#pages = new PageStore();
+    this.#counts.fill(0);
+    this.#hand = this.#dropHand = 0;
   }
 
   /** Number of bytes to compress; 0 if pages would have only a few bodies. */
@@ -634,6 +631,12 @@ export class PageStore {
 
   reclaim(): void {
     this.#arena.reclaim();
+  }
+
+  /** Frees the memory of all pages; no call may follow. */
+  clear(): void {
+    this.#arena.clear();
+    this.#close();
   }
 
   #opened(page: number): Buffer {

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { type ByteRange, rangeText } from "../../json/byte_range.ts";
+import { rangeText } from "../../json/byte_range.ts";
 import {
   hashBytes,
   hashEnd,
@@ -126,7 +126,7 @@ export class ValueTable {
   /** Encodes the value that is looked up; returns its hash. */
   #seek(value: string): number {
     sought.end = sought.bytes.write(value, "utf8");
-    return this.#hash(sought);
+    return hashEnd(hashBytes(this.#seed, sought));
   }
 
   #search(hash: number): number {
@@ -139,11 +139,9 @@ export class ValueTable {
   }
 
   #hashOf(number: number): number {
-    return this.#hash(this.#names.read(this.#addresses.get(number)));
-  }
-
-  #hash(text: ByteRange): number {
-    return hashEnd(hashBytes(this.#seed, text));
+    return hashEnd(
+      this.#names.hash(this.#seed, this.#addresses.get(number)),
+    );
   }
 }
 

@@ -116,6 +116,9 @@ type RunStart<P extends KubernetesObject> =
     };
   };
 
+/** What has no writes shares this list. */
+const NONE: readonly never[] = Object.freeze([]);
+
 /** Run of an object, from its start to its end. */
 export class Run<P extends KubernetesObject> {
   /** Key of the object: `namespace/name`, or `name`. */
@@ -211,7 +214,7 @@ export class Run<P extends KubernetesObject> {
 
   /** First 20 writes of the run. */
   get writes(): readonly RunWrite[] {
-    return this.#writes ?? [];
+    return this.#writes ?? NONE;
   }
 
   /** Notes a write; returns the number of earlier ones like it to its object. */

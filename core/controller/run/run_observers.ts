@@ -316,7 +316,7 @@ const MAX_RUNS = 10;
 /** Minimum number of observed objects: those that ran most recently. */
 const MIN_OBJECTS = 500;
 /** The same for the histories of many controllers together, and for each of them. */
-const MANY_HISTORIES = { all: 10_000, each: 20 } as const;
+const MANY_HISTORIES = { all: 10_000, each: 10 } as const;
 
 /** Number of objects with a history, at least, in each of some controllers. */
 export function historyLimit(controllers: number): number {
@@ -537,8 +537,6 @@ const MANY_RUNS = 100;
 const LONG_MS = 5_000;
 /** Number of runs that cause a warning in any time. */
 const VERY_MANY_RUNS = 1_000;
-/** Number of objects that are watched of very many that run in turn. */
-const SAMPLED_OBJECTS = 500;
 /** Shortest time between two warnings of a controller, in milliseconds. */
 const WARNING_PAUSE_MS = 3_600_000;
 
@@ -558,14 +556,16 @@ interface Sequence {
  */
 export class EndlessRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #log: Logger;
-  readonly #sequences: LatestMap<Sequence> = new LatestMap(
-    MIN_OBJECTS,
-    SAMPLED_OBJECTS,
-  );
+  readonly #sequences: LatestMap<Sequence>;
   #warnedAt = -Infinity;
 
-  constructor({ log }: { readonly log: Logger }) {
+  /** @param deps `limit` returns the number of objects that are observed at least. */
+  constructor({ log, limit = () => MIN_OBJECTS }: {
+    readonly log: Logger;
+    readonly limit?: (() => number) | undefined;
+  }) {
     this.#log = unfailingLogger(log);
+    this.#sequences = new LatestMap(limit, limit());
   }
 
   ended(run: Run<P>): void {

@@ -337,6 +337,30 @@ scenario(
 );
 
 scenario(
+  "Controllers of an operator share one list of their field managers",
+  async (fixture) => {
+    const operator = fixture.operator();
+    const lists: (readonly string[])[] = [];
+    const source = {
+      name: "looks",
+      start: ({ fieldManagers }: { fieldManagers: readonly string[] }) =>
+        Promise.resolve(void lists.push(fieldManagers)),
+      stop: () => Promise.resolve(),
+      health: () => ({ status: "healthy" as const }),
+    };
+    operator.register(Gadget, idle, { name: "b", sources: [source] });
+    operator.register(ConfigMap, idle, {
+      name: "a",
+      takeOver: ["kubectl"],
+      sources: [{ ...source }],
+    });
+    await fixture.start(operator);
+    assert.deepEqual(lists[0], ["a", "b", "kubectl"]);
+    assert.equal(lists[1], lists[0]);
+  },
+);
+
+scenario(
   "An operator traces the requests of its reconcilers, and still fences writes",
   async (fixture) => {
     const tracer = new RecordedTracer();

@@ -292,15 +292,16 @@ test("Forged pages are refused, or fail to be read, within their stated size", a
     pageOf(bomb, { count: 1, length: 7 }),
   ];
   // Each number of the head and the entry, as large as it can be.
-  for (const [at, size] of [[2, 2], [8, 4], [12, 1], [13, 4]] as const) {
+  const sizes = [[2, 2], [8, 4], [12, 1], [13, 1], [14, 4], [24, 4], [53, 8]];
+  for (const [at = 0, size = 0] of sizes) {
     const changed = Buffer.from(entry);
     changed.fill(0xff, at, at + size);
     cases.push(changed);
   }
-  // An escape that is none, in the UID, and a generation that is no number.
-  for (const [from, to] of [['01"', '\\q"'], ["\x001", "\x00-"]] as const) {
+  // No name, and a version that is no whole number.
+  for (const [at, number] of [[24, 0], [57, 0x3fe00000]] as const) {
     const changed = pageOf(Buffer.alloc(100, 7), good);
-    changed.write(to, changed.lastIndexOf(from));
+    changed.writeUInt32LE(number, at);
     cases.push(changed);
   }
   for (const [number, page] of cases.entries()) {

@@ -20,10 +20,12 @@ test("KeyTable equals a Map, with colliding hashes", () => {
     { maxLength: 1_500, size: "max" },
   );
   const spread = fc.constantFrom(1, 0x100, 0x01000000, 2654435761);
+  const reserved = fc.constantFrom(0, 20, 3_000, 10_000, 100_000);
   fc.assert(
-    fc.property(history, spread, (history, spread) => {
+    fc.property(history, spread, reserved, (history, spread, reserved) => {
       const hashOf = (slot: number) => Math.imul(slot >> 2, spread) >>> 0;
       const table = new KeyTable(hashOf);
+      table.reserve(reserved);
       const present = new Set<number>();
       for (const [slot, add] of history) {
         if (add && !present.has(slot)) {
@@ -67,4 +69,19 @@ test("KeyTable stays small if ten thousand keys have the same hash", () => {
   for (let slot = 0; slot < 10_000; slot++) table.add(0x12345678, slot);
   assert.ok(table.allocatedBytes < 2 * 1024 * 1024);
   assert.equal(find(table, 0x12345678, (slot) => slot === 9_999), 9_999);
+});
+
+test("KeyTable moves no key while there are as many as were reserved", () => {
+  for (const keys of [10, 3_000, 4_000, 100_000]) {
+    const table = new KeyTable(() => assert.fail("A key was moved"));
+    table.reserve(keys);
+    const { allocatedBytes } = table;
+    for (let slot = 0; slot < keys; slot++) {
+      table.add(Math.imul(slot, 2654435761) >>> 0, slot);
+    }
+    assert.equal(table.allocatedBytes, allocatedBytes);
+    assert.ok(allocatedBytes <= Math.max(64, 12 * keys), `of ${keys}`);
+    table.reserve(10 * keys);
+    assert.equal(table.allocatedBytes, allocatedBytes);
+  }
 });

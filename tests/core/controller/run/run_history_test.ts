@@ -89,8 +89,8 @@ test("RunHistory keeps fewer objects each, the more controllers there are", () =
     500,
     500,
     100,
-    20,
-    20,
+    10,
+    10,
   ]);
   let limit = 10;
   const history = new RunHistory({
