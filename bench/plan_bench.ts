@@ -1,7 +1,8 @@
 /**
- * Plan of an operator for a cluster of 100,000 objects: seconds beyond the listing,
- * and peak RSS of the process of the plan. The operator makes four objects for each
- * site.
+ * Plan of an operator: seconds and processor time beyond the listing, and peak RSS
+ * of the process of the plan. Either few of 100,000 objects are the operator's, or
+ * all are, and an upgrade from an older version changes each of them. The operator
+ * makes, changes or deletes four objects for each site.
  *
  * @module
  */
@@ -22,7 +23,7 @@ import {
   verify,
 } from "./support/bench.ts";
 import { currentRuntime } from "./support/runtime.ts";
-import { peakRss } from "./support/sampling.ts";
+import { cpuTime, peakRss } from "./support/sampling.ts";
 
 /** Objects of a cluster. */
 interface Load {
@@ -30,15 +31,21 @@ interface Load {
   readonly sites: number;
   /** ConfigMaps that are none of the operator's. */
   readonly others: number;
+  /** Whether the objects are those of an older version, which is planned as well. */
+  readonly isUpgrade?: boolean;
 }
 
 /** Starts the server of `plan_server_process.ts`. */
-async function startServer({ sites, others }: Load) {
+async function startServer({ sites, others, isUpgrade }: Load) {
   const { program, flags } = currentRuntime();
   const file = new URL("./support/plan_server_process.ts", import.meta.url);
   const child = spawn(
     program,
-    [...flags, fileURLToPath(file), String(sites), String(others)],
+    [
+      ...flags,
+      fileURLToPath(file),
+      ...[String(sites), String(others), isUpgrade ? "old" : "none"],
+    ],
     { stdio: ["pipe", "pipe", "inherit"] },
   );
   const [line] = await once(createInterface(child.stdout), "line");
@@ -58,14 +65,18 @@ async function run(load: Load): Promise<readonly Measure[]> {
   const transport = openConnection(config, clientSettings(config, {}));
   const now = performance.now.bind(performance);
   let listed = 0;
+  let listedBy = 0;
   const shown = new Set<string>();
   const start = now();
+  const startedBy = cpuTime();
   const report = await planOperator({
     file: fixture("site_new"),
+    ...load.isUpgrade && { from: fixture("site_old") },
     duration: 3_600_000,
     hosts: [],
     async read(kinds, { primaries }) {
       const begun = now();
+      const begunBy = cpuTime();
       try {
         return await readThrough(transport, {
           kinds,
@@ -74,11 +85,13 @@ async function run(load: Load): Promise<readonly Measure[]> {
         });
       } finally {
         listed += now() - begun;
+        listedBy += cpuTime() - begunBy;
       }
     },
     onProgress: (text) => shown.add(text),
   });
   const spent = now() - start;
+  const spentBy = cpuTime() - startedBy;
   await transport.close();
   await server.stop();
   const { sites, others } = load;
@@ -87,23 +100,33 @@ async function run(load: Load): Promise<readonly Measure[]> {
   verify(shown.has("configmaps"), "progress is shown");
   return [
     { unit: "s beyond the listing", value: (spent - listed) / 1e3 },
+    { unit: "s of processors beyond it", value: (spentBy - listedBy) / 1e6 },
     { unit: "s of the listing", value: listed / 1e3 },
     peakRss(),
   ];
 }
 
 function subject(load: Load): Subject {
+  const { sites, others, isUpgrade } = load;
   return {
-    name: `${load.sites} sites, ${load.others} others`,
+    name: isUpgrade
+      ? `upgrade of ${5 * sites} objects`
+      : `${sites} sites, ${others} others`,
     run: () => run(load),
   };
 }
 
 export const bench: Bench = {
   name: "plan",
-  what: "coracle plan for 100,000 objects, the server beside it",
+  what:
+    "coracle plan for 100,000 objects, and --from an older version for objects that all change; the server beside it",
   rounds: 1,
   subjects: process.platform === "linux"
-    ? [subject({ sites: 500, others: 99_500 })]
+    ? [
+      subject({ sites: 500, others: 99_500 }),
+      ...[400, 1_000, 2_000].map((sites) =>
+        subject({ sites, others: 0, isUpgrade: true })
+      ),
+    ]
     : [],
 };

@@ -2,6 +2,7 @@ import type {
   PlannedAction,
   PlannedChange,
   PlannedField,
+  PlannedFight,
   PlanReport,
 } from "../testing/plan/plan_report.ts";
 
@@ -239,6 +240,10 @@ export function planSections(report: PlanReport): readonly Section[] {
       ),
     },
     {
+      title: "Fights, if other managers set their fields back",
+      lines: fightLines(report),
+    },
+    {
       title: "Runs that fail",
       lines: report.failures.map(({ error, count, objects }) =>
         `${count} × ${error}${
@@ -292,6 +297,27 @@ export function planSections(report: PlanReport): readonly Section[] {
     { title: "Notes", lines: report.notes },
   ];
   return all.filter(({ lines }) => lines.length > 0);
+}
+
+/** Fights by kind, manager and fields, the most frequent first. */
+function fightLines({ fights }: PlanReport): readonly string[] {
+  const groups = new Map<string, PlannedFight[]>();
+  for (const fight of fights) {
+    const { object, manager, fields } = fight;
+    const paths = fields.slice(0, SHOWN_FIELDS).join(", ");
+    const text = `${object.split(" ")[0]}: ${paths}, of ${manager}`;
+    groups.set(text, [...groups.get(text) ?? [], fight]);
+  }
+  return [...groups].sort(([, a], [, b]) => b.length - a.length)
+    .map(([text, list]) => {
+      const names = list.slice(0, SHOWN_NAMES)
+        .map(({ object }) => object.split(" ")[1]).join(", ");
+      const more = list.length > SHOWN_NAMES ? ", …" : "";
+      const longest = Math.max(...list.map(({ answer }) => answer));
+      return `${list.length} × ${text}: the operator sets them again within ${
+        durationText(Math.max(1_000, longest))
+      } (${names}${more})`;
+    });
 }
 
 function chosen(

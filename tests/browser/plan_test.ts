@@ -36,7 +36,14 @@ const page = planPage({
   },
   simulated: { duration: 3_600_000, quiet: true },
   changes,
-  ...{ loops: [], fetches: [], events: [], missingRights: [], answers: [] },
+  ...{
+    loops: [],
+    fights: [],
+    fetches: [],
+    events: [],
+    missingRights: [],
+    answers: [],
+  },
   failures: [{ error: HOSTILE, count: 2, objects: ["shop/s-1"] }],
   ...{ unread: [], notes: [] },
 });

@@ -32,6 +32,7 @@ const report: PlanReport = {
     ),
   })),
   loops: [],
+  fights: [],
   failures: many(1_000, (index) => ({
     error: `${index} ${long}`,
     count: 1,

@@ -151,6 +151,15 @@ export class ControllerApi {
       .map((stored) => decode<T>(stored));
   }
 
+  /** Objects of a kind that an owner manages, in the order of their keys. */
+  managed<T extends KubernetesObject>(
+    kind: ResolvedKind<T>,
+    { metadata: { namespace = "", uid } }: KubernetesObject,
+  ): T[] {
+    return this.context.store.collection(kind).managedBy(namespace, [uid])
+      .map((stored) => decode<T>(stored));
+  }
+
   /**
    * Objects that an owner manages. Adopts unmanaged objects that its selector
    * matches, and releases objects that it no longer matches.
@@ -162,21 +171,20 @@ export class ControllerApi {
     selector: LabelSelector | undefined,
   ): Promise<T[]> {
     const matches = matcher(selector);
-    const { namespace, uid, deletionTimestamp } = owner.metadata;
+    const { namespace = "", uid, deletionTimestamp } = owner.metadata;
     const reference = controllerReference(ownerKind, owner);
     const claimed: T[] = [];
-    for (
-      const stored of this.context.store.collection(kind).scan({ namespace })
-    ) {
-      const manager = controllerOf(stored.owners);
-      if (manager?.uid === uid) {
+    const collection = this.context.store.collection(kind);
+    for (const stored of collection.managedBy(namespace, [uid, undefined])) {
+      const { manager } = stored;
+      if (manager !== undefined) {
         if (matches(stored.labels)) claimed.push(decode<T>(stored));
         else if (deletionTimestamp === undefined) {
           await this.#setOwner(kind, decode<T>(stored), reference, false);
         }
       } else if (
-        manager === undefined && deletionTimestamp === undefined &&
-        !stored.terminating && matches(stored.labels)
+        deletionTimestamp === undefined && !stored.terminating &&
+        matches(stored.labels)
       ) {
         const adopted = await this.#setOwner(
           kind,

@@ -22,6 +22,8 @@ export class Collection {
   readonly history: History;
   readonly #objects: Map<string, StoredObject> = new Map();
   readonly #keys: SortedKeys = new SortedKeys();
+  /** Managed objects by namespace and manager, from the first use on. */
+  #managed: Map<string, Set<string>> | undefined;
   /** Number of objects that are restored without compression. */
   readonly #limit: number;
   /** Past state that was reconstructed last. */
@@ -67,12 +69,14 @@ export class Collection {
   /** Applies a change to the current state; called by the store. */
   apply(change: Change): void {
     const { key } = change.object;
+    this.#unindex(key);
     if (change.type === "DELETED") {
       this.#objects.delete(key);
       this.#keys.delete(key);
     } else {
       if (!this.#objects.has(key)) this.#keys.add(key);
       this.#objects.set(key, change.object);
+      this.#index(change.object);
     }
     this.#head = change.revision;
     this.history.add(change);
@@ -81,7 +85,9 @@ export class Collection {
   /** Adds an object without recording a change, when the store is loaded from a file. */
   restore(object: StoredObject): void {
     if (!this.#objects.has(object.key)) this.#keys.add(object.key);
+    this.#unindex(object.key);
     this.#objects.set(object.key, object);
+    this.#index(object);
     this.#head = Math.max(this.#head, object.revision);
     if (this.size > this.#limit) object.compress();
   }
@@ -113,6 +119,42 @@ export class Collection {
     return this.#stateAt(revision).filter(({ key }) =>
       key >= start && (end === undefined || key < end)
     );
+  }
+
+  /**
+   * Objects of a namespace that one of some controllers manages, ordered by key.
+   *
+   * @param managers UIDs; undefined for the objects that no controller manages.
+   */
+  managedBy(
+    namespace: string,
+    managers: readonly (string | undefined)[],
+  ): readonly StoredObject[] {
+    if (this.#managed === undefined) {
+      this.#managed = new Map();
+      for (const object of this.#objects.values()) this.#index(object);
+    }
+    const keys = managers.flatMap((manager) => [
+      ...this.#managed!.get(`${namespace}/${manager ?? ""}`) ?? [],
+    ]);
+    return keys.sort().map((key) => this.#objects.get(key) as StoredObject);
+  }
+
+  #index({ key, namespace, manager = "" }: StoredObject): void {
+    if (this.#managed === undefined) return;
+    const id = `${namespace}/${manager}`;
+    const keys = this.#managed.get(id);
+    if (keys === undefined) this.#managed.set(id, new Set([key]));
+    else keys.add(key);
+  }
+
+  #unindex(key: string): void {
+    const object = this.#managed && this.#objects.get(key);
+    if (object === undefined) return;
+    const id = `${object.namespace}/${object.manager ?? ""}`;
+    const keys = this.#managed?.get(id);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#managed?.delete(id);
   }
 
   #stateAt(revision: number): readonly StoredObject[] {

@@ -103,6 +103,11 @@ export class StoredObject {
     this.#isCompressed = true;
   }
 
+  /** UID of the controller that manages the object; undefined if there is none. */
+  get manager(): string | undefined {
+    return this.owners?.find(({ controller }) => controller === true)?.uid;
+  }
+
   /** Decodes the object into a new tree that the caller may change. */
   parse(): UntypedObject {
     return readJson(decoder.decode(this.bytes)) as UntypedObject;

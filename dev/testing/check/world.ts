@@ -96,6 +96,7 @@ export class World {
   #lastChange = 0;
   #activity = 0;
   #actions = 0;
+  #maxActions: number;
   #failedStarts = 0;
   /** Number of simulated processes whose modules are being loaded. */
   #spawning = 0;
@@ -119,6 +120,7 @@ export class World {
   ) {
     this.#webhooks = webhooks;
     this.#options = options;
+    this.#maxActions = options.maxActions ?? 100_000;
     this.#sink = options.sink ?? this.trace;
     this.#clock = clock;
     this.#server = server;
@@ -266,6 +268,16 @@ export class World {
   /** Number of requests, deliveries and timers so far. */
   get actions(): number {
     return this.#actions;
+  }
+
+  /** Whether the requests, deliveries and timers have reached their maximum. */
+  get isExhausted(): boolean {
+    return this.#actions >= this.#maxActions;
+  }
+
+  /** Allows so many requests, deliveries and timers from now on. */
+  allow(actions: number): void {
+    this.#maxActions = this.#actions + actions;
   }
 
   async #begin(): Promise<void> {
@@ -593,7 +605,6 @@ export class World {
    * @returns Whether the condition holds; false if the time is reached first.
    */
   async #run(done: () => boolean, until: () => number): Promise<boolean> {
-    const { maxActions = 100_000 } = this.#options;
     let instant = this.now;
     let crowd = 0;
     for (;;) {
@@ -605,7 +616,7 @@ export class World {
         continue;
       }
       if (done()) return true;
-      if (this.#actions >= maxActions) return false;
+      if (this.isExhausted) return false;
       const end = until();
       const next = this.#schedule.next();
       if (next !== undefined) {

@@ -121,6 +121,49 @@ export function pathText(path: readonly FieldStep[]): string {
   ).join("");
 }
 
+/** Value of a field of an object; undefined if there is none. */
+export function fieldAt(object: unknown, path: readonly FieldStep[]): unknown {
+  return path.reduce(valueAt, object);
+}
+
+/** Sets or removes a field of an object, if what it is in is there. */
+export function setField(
+  object: UntypedObject,
+  path: readonly FieldStep[],
+  value: unknown,
+): void {
+  const last = path.at(-1);
+  const parent = fieldAt(object, path.slice(0, -1));
+  if (Array.isArray(parent) && last !== undefined) {
+    const index = typeof last === "number"
+      ? last
+      : parent.indexOf(valueAt(parent, last));
+    if (index < 0) parent.push(value);
+    else parent.splice(index, 1, ...value === undefined ? [] : [value]);
+  } else if (isJsonObject(parent) && typeof last === "string") {
+    if (value === undefined) delete parent[last];
+    else parent[last] = value;
+  }
+}
+
+/**
+ * Managers that own a field which differs, and lose it: what the operator gives up
+ * itself is taken from nobody.
+ */
+export function losersOf(
+  { path, before }: FieldDifference,
+  { old, now, managers }: {
+    readonly old: UntypedObject;
+    readonly now: UntypedObject;
+    /** Field managers of the operator. */
+    readonly managers: ReadonlySet<string>;
+  },
+): readonly string[] {
+  if (before === undefined) return [];
+  const left = new Set([...managers, ...managersOf(now, path)]);
+  return managersOf(old, path).filter((name) => !left.has(name));
+}
+
 /** Managers, by their names, that own a field of an object or fields below it. */
 export function managersOf(
   object: UntypedObject,

@@ -9,7 +9,7 @@ import { rbacManifests } from "../rbac.ts";
 import {
   type FieldDifference,
   fieldDifferences,
-  managersOf,
+  losersOf,
   pathText,
 } from "./field_changes.ts";
 import type { PlannedRun } from "./planned_run.ts";
@@ -87,6 +87,7 @@ export function reportOf(
     simulated: { duration, quiet: quiet && loops.length === 0 },
     changes,
     loops,
+    fights: run.fights,
     failures: failuresOf(run),
     fetches: run.fetches.map(({ request, ...one }) => ({
       request: secrets.hide(request),
@@ -179,18 +180,11 @@ function changeOf(
 }
 
 function fieldOf(
-  { path, before, after }: FieldDifference,
-  { old, now, managers }: {
-    readonly old: UntypedObject;
-    readonly now: UntypedObject;
-    readonly managers: ReadonlySet<string>;
-  },
+  difference: FieldDifference,
+  objects: Parameters<typeof losersOf>[1],
 ): PlannedField {
-  // What the operator gives up itself is taken from nobody.
-  const left = new Set([...managers, ...managersOf(now, path)]);
-  const lost = before === undefined
-    ? []
-    : managersOf(old, path).filter((name) => !left.has(name));
+  const { path, before, after } = difference;
+  const lost = losersOf(difference, objects);
   return {
     path: pathText(path),
     ...before !== undefined && { before },

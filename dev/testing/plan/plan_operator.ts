@@ -144,6 +144,11 @@ function without(report: PlanReport, old: PlanReport): PlanReport {
     changes: report.changes.filter((one) => !known.has(changeText(one))),
     dropped: old.changes.filter((one) => !now.has(changeText(one))),
     loops: newOf(report.loops, old.loops, ({ object }) => object),
+    fights: newOf(
+      report.fights,
+      old.fights,
+      ({ object, manager, fields }) => `${object} ${manager} ${fields}`,
+    ),
     failures: newOf(report.failures, old.failures, ({ error }) => error),
     fetches: newOf(report.fetches, old.fetches, ({ request }) => request),
     events: newOf(

@@ -88,6 +88,7 @@ export class PlanRecord implements TraceSink {
   #handled: Noted[] = [];
   #request: RequestEntry | undefined;
   #now = 0;
+  #isEnded = false;
   /** Ends of the operator's process, by their reasons. */
   readonly ends: string[] = [];
 
@@ -100,6 +101,7 @@ export class PlanRecord implements TraceSink {
 
   /** Adds a change of the store, whose cause the trace tells later. */
   change(change: Change): void {
+    if (this.#isEnded) return;
     const { storedAs, group, plural } = change.object.definition;
     if (isSecrets(storedAs ?? { group, plural })) {
       this.#secrets.add(change.object.parse());
@@ -108,6 +110,7 @@ export class PlanRecord implements TraceSink {
   }
 
   push(entry: TraceEntry): void {
+    if (this.#isEnded) return;
     this.#now = entry.at;
     switch (entry.type) {
       case "request":
@@ -130,10 +133,11 @@ export class PlanRecord implements TraceSink {
     }
   }
 
-  /** Completes the record. */
+  /** Completes the record: what happens from now on is not in it. */
   end(): void {
     this.#turn(undefined);
     this.#turn(undefined);
+    this.#isEnded = true;
   }
 
   /**

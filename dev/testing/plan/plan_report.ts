@@ -45,6 +45,16 @@ export interface PlannedLoop {
   readonly fields: readonly string[];
 }
 
+/** Fields that an operator and another manager would set in turn. */
+export interface PlannedFight {
+  readonly object: string;
+  /** Manager that loses the fields. If it sets them back, so does the operator. */
+  readonly manager: string;
+  readonly fields: readonly string[];
+  /** Time until the operator sets them again, in milliseconds. */
+  readonly answer: number;
+}
+
 /** Runs that would fail for one reason. */
 export interface PlannedFailure {
   readonly error: string;
@@ -105,6 +115,7 @@ export interface PlanReport {
   /** What an older version would do and this one would not, with `from`. */
   readonly dropped?: readonly PlannedChange[] | undefined;
   readonly loops: readonly PlannedLoop[];
+  readonly fights: readonly PlannedFight[];
   readonly failures: readonly PlannedFailure[];
   readonly fetches: readonly PlannedFetch[];
   readonly events: readonly PlannedEvent[];
@@ -123,6 +134,7 @@ export const FINDINGS = {
   delete: "objects are deleted",
   takeover: "fields are taken from other managers",
   loop: "objects never come to rest",
+  fight: "fields are taken again and again, if their managers set them back",
   failure: "runs fail, or the operator ends",
   fetch: "requests leave the cluster",
   rights: "rights are missing",
@@ -141,6 +153,7 @@ export function findingsOf(report: PlanReport): ReadonlySet<Finding> {
   }
   const lists = {
     loop: report.loops,
+    fight: report.fights,
     failure: report.failures,
     fetch: report.fetches,
     rights: report.missingRights,

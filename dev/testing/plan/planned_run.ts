@@ -7,9 +7,10 @@ import { type CrdManifest, crdManifest } from "@coracle/operator/crd";
 import type { OperatorSource } from "../check/operator_source.ts";
 import { resourceKey } from "../../apiserver/storage/store.ts";
 import { World } from "../check/world.ts";
+import { Fights } from "./fights.ts";
 import { fieldDifferences } from "./field_changes.ts";
 import { PlanRecord } from "./plan_record.ts";
-import type { PlannedFetch } from "./plan_report.ts";
+import type { PlannedFetch, PlannedFight } from "./plan_report.ts";
 import { plannedWebhooks } from "./planned_webhooks.ts";
 import { SecretTexts } from "@coracle/operator/internal";
 import type { Snapshot } from "./snapshot.ts";
@@ -20,6 +21,8 @@ const STILL_MS = 5 * 60_000;
 const STEP_MS = 60_000;
 /** Requests and events of the time after the rest, beyond those before it. */
 const IDLE_ACTIONS = 20_000;
+/** Requests and events for each changed object, of what other managers do then. */
+const ANSWER_ACTIONS = 100;
 const SECRETS = "/secrets";
 const realFetch = globalThis.fetch;
 
@@ -32,6 +35,8 @@ export interface RunSettings {
   readonly duration: number;
   /** Hosts to which requests are sent really. */
   readonly hosts: readonly string[];
+  /** Most requests and events until the operator is at rest; by default many. */
+  readonly actions?: number | undefined;
 }
 
 /** Object whose fields a changed definition drops or fills in. */
@@ -47,6 +52,7 @@ export interface PlannedRun {
   /** Virtual time in milliseconds. */
   readonly duration: number;
   readonly quiet: boolean;
+  readonly fights: readonly PlannedFight[];
   /** Kinds of the server by `GROUP/PLURAL`. */
   readonly kinds: ReadonlyMap<string, AnyVersion>;
   /** Texts that must not be printed. */
@@ -64,7 +70,7 @@ export async function runOperator(
   source: OperatorSource,
   isOld: boolean,
   snapshot: Snapshot,
-  { duration, hosts }: RunSettings,
+  { duration, hosts, actions }: RunSettings,
 ): Promise<PlannedRun> {
   const secrets = new SecretTexts();
   const record = new PlanRecord(secrets);
@@ -75,6 +81,7 @@ export async function runOperator(
   const missing = source.kinds.filter(({ plural, group }) =>
     !definitions.has(`${plural}.${group}`)
   );
+  let fights: Fights | undefined;
   const world = await World.start({
     seed: 1,
     content: snapshot.content((one) => converting(one, source)),
@@ -83,11 +90,14 @@ export async function runOperator(
     webhooks: plannedWebhooks(source, snapshot),
     endpoints: false,
     sink: record,
-    onChange: (change) => record.change(change),
+    onChange: (change) => {
+      record.change(change);
+      fights?.change(change);
+    },
     fetch: (request) => fetches.send(request),
     refuse: (address) => fetches.refuse(address),
     fetchesReally: true,
-    maxActions: 200_000 + 40 * objects,
+    maxActions: actions ?? 200_000 + 40 * objects,
     load: (start) => source.load(start, isOld),
   });
   try {
@@ -95,11 +105,13 @@ export async function runOperator(
       within: duration,
       still: Math.min(STILL_MS, duration),
     });
-    const most = world.actions * 2 + IDLE_ACTIONS;
-    while (world.now < duration && world.actions < most) {
+    if (state === "quiet") world.allow(world.actions + IDLE_ACTIONS);
+    while (world.now < duration && !world.isExhausted) {
       await world.advance(Math.min(STEP_MS, duration - world.now));
     }
     record.end();
+    const { now } = world;
+    world.allow(IDLE_ACTIONS + ANSWER_ACTIONS * record.touched.size);
     const served = await servedOtherwise(world, { record, snapshot });
     const kinds = new Map<string, AnyVersion>();
     for (
@@ -109,11 +121,13 @@ export async function runOperator(
     ) {
       kinds.set(`${group}/${plural}`, { group, kind });
     }
+    fights = new Fights(world, record);
     return {
       record,
       fetches: fetches.found(),
-      duration: world.now,
+      duration: now,
       quiet: state === "quiet",
+      fights: await fights.found(),
       kinds,
       secrets,
       served,

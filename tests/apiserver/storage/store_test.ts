@@ -50,6 +50,41 @@ test("Store lists every past revision as it was", () => {
   }));
 });
 
+test("Store finds the objects of a manager as a scan does, after any writes", () => {
+  const uid = fc.constantFrom("m", "n", undefined);
+  const step = fc.record({
+    namespace: fc.constantFrom("a", "a-b"),
+    name: fc.constantFrom("x", "y", "z"),
+    remove: fc.boolean(),
+    uid,
+    reads: fc.boolean(),
+  });
+  fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+    const store = new Store();
+    const collection = store.collectionOf(definition);
+    for (const { namespace, name, remove, uid, reads } of steps) {
+      const existing = collection.get(`${namespace}/${name}`);
+      const object = widget(namespace, name);
+      const owner = { apiVersion: "v1", kind: "Owner", name: "o" };
+      object.metadata.ownerReferences = [
+        { ...owner, uid: "other" },
+        ...uid === undefined ? [] : [{ ...owner, uid, controller: true }],
+      ];
+      if (!remove) store.put(definition, object);
+      else if (existing) store.delete(existing);
+      if (!reads) continue;
+      for (const managers of [["m"], [undefined], ["n", undefined]]) {
+        assert.deepEqual(
+          collection.managedBy(namespace, managers),
+          collection.scan({ namespace }).filter(({ manager }) =>
+            managers.includes(manager)
+          ),
+        );
+      }
+    }
+  }));
+});
+
 test("Store goes on from any revision of another one, which stays as it is", () => {
   const source = new Store();
   const past: string[][] = [];

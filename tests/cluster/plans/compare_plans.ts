@@ -70,11 +70,9 @@ const CONTROLLERS = [
   "root-ca-certificate-publisher-controller",
   "resourcequota-controller",
 ];
-/** Time without a change after which an operator is done, in milliseconds. */
-const STILL_MS = 6_000;
 const LIMIT_MS = 20 * 60_000;
 /** Time in which an operator starts on a busy machine, in milliseconds. */
-const START_MS = 90_000;
+const START_MS = 300_000;
 /** Virtual time of the plans. */
 const PLANNED_TIME = "10m";
 /** Objects that are written at a time. */
@@ -88,6 +86,8 @@ interface Cluster {
   readonly client: Client;
   /** Folder of the files of the upgrade. */
   readonly folder: string;
+  /** Time without a change after which an operator is done, in milliseconds. */
+  readonly still: number;
   read(): Promise<Snapshot>;
 }
 
@@ -178,7 +178,10 @@ function revisions(snapshot: Snapshot): string {
 }
 
 /** Waits until nothing changes in a cluster. */
-async function settle({ read }: Cluster, program?: Program): Promise<Snapshot> {
+async function settle(
+  { read, still }: Cluster,
+  program?: Program,
+): Promise<Snapshot> {
   let last = "";
   let since = performance.now();
   return await until("nothing changes in the cluster", async () => {
@@ -189,16 +192,19 @@ async function settle({ read }: Cluster, program?: Program): Promise<Snapshot> {
       last = now;
       since = performance.now();
     }
-    return performance.now() - since > STILL_MS && snapshot;
+    return performance.now() - since > still && snapshot;
   }, { within: LIMIT_MS, every: 1_000 });
 }
 
-/** Runs a version of an operator as a process until it is done. */
-async function run(
+/** Runs a version of an operator as a process until it is done, and what is then. */
+async function run<T>(
   file: string,
   cluster: Cluster,
-  env: Readonly<Record<string, string>>,
-): Promise<Snapshot> {
+  { env, then }: {
+    readonly env: Readonly<Record<string, string>>;
+    readonly then: () => Promise<T>;
+  },
+): Promise<{ readonly after: Snapshot; readonly then: T }> {
   const program = new Program(["node", file], {
     cwd: cluster.folder,
     env: { ...env, KUBECONFIG: cluster.plane.kubeconfig },
@@ -206,13 +212,78 @@ async function run(
   try {
     await program.says(/Operator started/, START_MS);
     const after = await settle(cluster, program);
+    const found = { after, then: await then() };
     await program.end();
-    return after;
+    return found;
   } finally {
     await program.kill();
     const log = `${file.replaceAll(/\W+/g, "_").slice(-40)}.log`;
     await writeFile(join(cluster.folder, log), program.output);
   }
+}
+
+/** Manager that sets fields of what the operator keeps. */
+const RIVAL = "rival";
+/** Times that fields are taken from the rival in a fight. */
+const FIGHT_TIMES = 3;
+/** Longest time in which an operator takes a field again, in milliseconds. */
+const ANSWER_MS = 30_000;
+
+/** Sets the fields of the rival in an object; returns which are its own then. */
+async function setByRival(
+  client: Client,
+  object: UntypedObject,
+): Promise<string> {
+  return ownsOfRival(
+    await client.apply(kindOf(object), object, {
+      fieldManager: RIVAL,
+      force: true,
+    }),
+  );
+}
+
+function ownsOfRival({ metadata }: UntypedObject): string {
+  const entries = metadata.managedFields?.filter(({ manager }) =>
+    manager === RIVAL
+  );
+  return JSON.stringify(entries?.map(({ fieldsV1 }) => fieldsV1));
+}
+
+/**
+ * Lets the rival set its fields back as often as it loses them. Returns the objects
+ * of which the operator takes them again and again.
+ */
+async function fight(
+  { client, still }: Cluster,
+  objects: readonly UntypedObject[],
+): Promise<ReadonlySet<string>> {
+  const owned = new Map<UntypedObject, string>();
+  const taken = new Map<UntypedObject, number>();
+  const isOpen = (object: UntypedObject) =>
+    (taken.get(object) ?? 0) < FIGHT_TIMES;
+  let last = performance.now();
+  while (performance.now() - last < ANSWER_MS + still) {
+    await forEach(objects.filter(isOpen), async (object) => {
+      const before = owned.get(object);
+      const now = before === undefined
+        ? undefined
+        : ownsOfRival(await client.get(kindOf(object), object.metadata));
+      if (before !== undefined && now === before) return;
+      last = performance.now();
+      if (before !== undefined) {
+        taken.set(object, (taken.get(object) ?? 0) + 1);
+      }
+      owned.set(object, await setByRival(client, object));
+    });
+    if (!objects.some(isOpen)) break;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  return new Set(objects.filter((object) => !isOpen(object)).map(objectText));
+}
+
+function objectText({ kind, metadata }: UntypedObject): string {
+  const { namespace, name } = metadata;
+  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 
 /** Lets the cluster refuse changes of objects, by their names. */
@@ -356,15 +427,10 @@ async function compare(
   }
   await refuse(client, one);
   const { rival } = one;
-  if (rival !== undefined) {
-    await forEach(names.filter((_, index) => index % 5 === 1), async (name) => {
-      const object = rival(name);
-      await client.apply(kindOf(object), object, {
-        fieldManager: "rival",
-        force: true,
-      });
-    });
-  }
+  const rivals = rival === undefined
+    ? []
+    : names.filter((_, index) => index % 5 === 1).map(rival);
+  await forEach(rivals, (object) => setByRival(client, object));
   const before = await settle(cluster);
 
   const kubeconfig = await plannerConfig(cluster);
@@ -397,13 +463,33 @@ async function compare(
   );
   if (snapshot.code !== 0) problems.push(snapshot.stderr);
 
-  const after = await run(file, cluster, env);
+  const { after, then: fought } = await run(file, cluster, {
+    env,
+    then: () => fight(cluster, rivals),
+  });
   const happened = happenedBetween(before, after);
   const wanted = planned(report);
   const different = differencesOf(wanted, happened, one.unknown);
   for (const key of different.slice(0, 10)) {
     const values = { planned: wanted[key], happened: happened[key] };
     problems.push(`${key} ${JSON.stringify(values)}`);
+  }
+  const fights = new Set(
+    report.fights.filter(({ manager, answer }) =>
+      manager === RIVAL && answer < ANSWER_MS
+    ).map(({ object }) => object),
+  );
+  const otherFights = [...new Set([...fights, ...fought])].filter((object) =>
+    fights.has(object) !== fought.has(object)
+  );
+  for (const object of otherFights.slice(0, 10)) {
+    problems.push(
+      `${object}: ${
+        fights.has(object)
+          ? "the plan has a fight that does not happen"
+          : "the plan lacks a fight"
+      }`,
+    );
   }
   const found = findingsOf(report);
   for (const finding of one.finds) {
@@ -423,6 +509,7 @@ async function compare(
       `${count(before.objects())} objects`,
       `${Object.keys(happened).length} changed`,
       `${different.length} differ from the plan`,
+      `${fought.size} of ${rivals.length} fight on, ${otherFights.length} differ`,
       `found ${[...found].join(", ")}`,
       `plan ${seconds} s`,
       `${total} requests to read`,
@@ -432,7 +519,7 @@ async function compare(
 }
 
 async function withCluster<T>(
-  name: string,
+  { name, still }: { readonly name: string; readonly still: number },
   body: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
   const plane = await startControlPlane({
@@ -452,7 +539,7 @@ async function withCluster<T>(
   try {
     await node.start();
     const read = () => readThrough(transport);
-    return await body({ plane, client, folder, read });
+    return await body({ plane, client, folder, still, read });
   } finally {
     await node.stop();
     await client.close();
@@ -465,6 +552,8 @@ async function withCluster<T>(
 
 const { integer, positionals } = commandLine("compare plans", {
   objects: { type: "string", default: "2000" },
+  /** Seconds without a change after which an operator is done. */
+  still: { type: "string", default: "6" },
 }, "NAME…");
 const cases = Object.entries({ ...PLAN_CASES, ...GALLERY_CASES });
 const known = cases.map(([name]) => name);
@@ -481,7 +570,7 @@ for (const [name, one] of cases) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   const options = { objects: integer("objects", 1), url: outside.url };
   const problems = await withCluster(
-    name,
+    { name, still: 1_000 * integer("still", 1) },
     (cluster) => compare(name, one, { ...options, cluster }),
   ).catch((error) => [String((error as Error).stack)]);
   for (const problem of problems) say(`  ${problem}`);

@@ -6,6 +6,7 @@ import {
 import { MAX_VALUE } from "../../../dev/testing/plan/make_report.ts";
 import type { PlanReport } from "../../../dev/testing/plan/plan_report.ts";
 import type { Snapshot } from "../../../dev/testing/plan/snapshot.ts";
+import { until, type UntilOptions } from "../../support/until.ts";
 
 /** Fields of an object that changed, with their values afterwards. */
 type Happened = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -127,16 +128,11 @@ interface Runs {
 export async function runUntil(
   operator: Runs,
   done: () => Promise<boolean>,
+  limits?: UntilOptions,
 ): Promise<void> {
   await operator.start();
   try {
-    const end = performance.now() + 30_000;
-    while (!await done()) {
-      if (performance.now() > end) {
-        throw new Error("Cannot wait for the operator: 30 s have passed");
-      }
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await until("the operator is done", done, limits);
   } finally {
     await operator.stop();
   }

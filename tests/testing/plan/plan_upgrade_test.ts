@@ -146,7 +146,7 @@ test("plan: runs that fail are named with their objects", () => {
   assert.deepEqual(failure?.objects, ["default/bravo"]);
   assert.deepEqual(
     findingsOf(report),
-    new Set(["delete", "change", "takeover", "create", "failure"]),
+    new Set(["delete", "change", "takeover", "create", "fight", "failure"]),
   );
 });
 

@@ -2,11 +2,7 @@ import { timestamp } from "@coracle/operator/client";
 import { type CronTimes, cronTimes } from "@coracle/operator/internal";
 import { CronJob, type CronJobStatus, Job } from "@coracle/operator/kinds";
 import { StatusError } from "../../status.ts";
-import {
-  type ControllerApi,
-  controllerOf,
-  controllerReference,
-} from "../controller_api.ts";
+import { type ControllerApi, controllerReference } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { finishOf } from "./job.ts";
 import { byAge } from "./pods.ts";
@@ -28,9 +24,7 @@ async function syncCronJob(
   api: ControllerApi,
 ): Promise<number | undefined> {
   const { metadata, spec } = cron;
-  const jobs = api.list(Job, metadata.namespace).filter((job) =>
-    controllerOf(job.metadata.ownerReferences)?.uid === metadata.uid
-  ).sort(byAge);
+  const jobs = api.managed(Job, cron).sort(byAge);
   const status: CronJobStatus = { ...cron.status };
   const running = jobs.filter((job) => !finishOf(job));
   const succeeded = jobs.filter((job) => finishOf(job)?.type === "Complete");

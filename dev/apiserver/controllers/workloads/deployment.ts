@@ -475,12 +475,9 @@ class Rollout {
   /** Whether pods of old ReplicaSets still run, or terminate. */
   #hasOldPods(): boolean {
     if (sum(this.#old, ({ status }) => status?.replicas) > 0) return true;
-    const old = new Set(this.#old.map(({ metadata }) => metadata.uid));
-    return this.#api.list(Pod, this.#deployment.metadata.namespace)
-      .some((pod) =>
-        old.has(controllerOf(pod.metadata.ownerReferences)?.uid) &&
-        !isFinished(pod)
-      );
+    return this.#old.some((set) =>
+      this.#api.managed(Pod, set).some((pod) => !isFinished(pod))
+    );
   }
 
   /** Deletes old ReplicaSets beyond the history limit, the oldest revisions first. */

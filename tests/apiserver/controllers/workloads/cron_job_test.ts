@@ -11,7 +11,7 @@ test("a time of a CronJob that comes during a sync is not passed over", async ()
     get now() {
       return due - 0.1 + reading++;
     },
-    list: () => [],
+    managed: () => [],
     setStatus: () => Promise.resolve(),
   } as unknown as ControllerApi;
   const cron: CronJob = {
