@@ -15,6 +15,7 @@ import { runCommandLine } from "../../dev/cli/main.ts";
 import { planCommand } from "../../dev/cli/plan_command.ts";
 import { snapshotCommand } from "../../dev/cli/snapshot_command.ts";
 import { readSnapshot } from "../../dev/testing/plan/snapshot_file.ts";
+import { assertDocumented } from "../support/documented_json.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 import { Site } from "../testing/plan/fixtures/site.ts";
 import { fixture } from "../testing/plan/cluster_copy.ts";
@@ -99,6 +100,7 @@ test("coracle plan: exit code 2 for changes, as text, JSON, page and Markdown", 
   );
   const { out: printed } = await plan("site_old", "--json", "-");
   assert.equal(JSON.parse(printed).changes.length, 10);
+  assertDocumented(report, "plan");
 });
 
 test("coracle plan --fail-on: exit code 1 for what it names alone", async () => {
@@ -112,7 +114,12 @@ test("coracle plan --from: what an older version would do is left out", async ()
   const same = await plan("site_old", "--from", fixture("site_old"));
   assert.equal(same.code, 0);
   assert.match(same.out, /^Nothing to do, compared with the older version: /);
-  const { out } = await plan("site_new", "--from", fixture("site_old"));
+  const json = `${folder}/from.json`;
+  const { code, out } = await plan(
+    ...["site_new", "--from", fixture("site_old"), "--json", json],
+  );
+  assert.equal(code, 2);
+  assertDocumented(JSON.parse(readFileSync(json, "utf8")), "plan");
   assert.match(out, /2 × create ServiceAccount/);
   assert.match(
     out,
@@ -135,7 +142,9 @@ test("coracle plan: loops, requests held back, kinds read on demand", async () =
   assert.match(out, /\d+ × GET https:\/\/api\.example\.com\/sites, held back/);
   assert.match(out, /get services\n/);
   assert.doesNotMatch(out, /hush/);
-  const { cluster } = JSON.parse(readFileSync(json, "utf8"));
+  const looping = JSON.parse(readFileSync(json, "utf8"));
+  assertDocumented(looping, "plan");
+  const { cluster } = looping;
   const plurals = cluster.resources.map((one: { plural: string }) =>
     one.plural
   );

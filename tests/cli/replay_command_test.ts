@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { replayCommand } from "../../dev/cli/replay_command.ts";
 import { uiCommand } from "../../dev/cli/ui_command.ts";
+import { assertDocumented } from "../support/documented_json.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 import { recordTime } from "../testing/replay/recorded_hour.ts";
 import * as operators from "../testing/replay/shop_operators.ts";
@@ -49,7 +50,9 @@ test("coracle replay: exit code 2 for another operator, as text and JSON", async
     out,
     /\n1 run differs:\n {2}default\/shop-1 \(shop\) at 2026-\S+, because modified: request 2 of 5 has another body\n {4}then {2}apply \/api\/v1\/namespaces\/default\/configmaps\/shop-1\n {6}\.data\.color: "blue" → "grey"\n/,
   );
-  const [first] = JSON.parse(readFileSync(json, "utf8")).differences;
+  const report = JSON.parse(readFileSync(json, "utf8"));
+  assertDocumented(report, "replay");
+  const [first] = report.differences;
   assert.equal(first.object, "default/shop-1");
 });
 
