@@ -155,11 +155,17 @@ export function newCauses(resource: string, object: JsonObject): StatusCause[] {
   return VALIDATION_RULES.causes(`${resource}/create`, object);
 }
 
-/** Validates an update of an object by the rules of its resource; returns the violations. */
+/**
+ * Validates an update of an object by the rules of its resource; returns the
+ * violations.
+ *
+ * @param now Time of the request, in milliseconds since the Unix epoch.
+ */
 export function changeCauses(
   resource: string,
   object: JsonObject,
   live: JsonObject,
+  now?: number,
 ): StatusCause[] {
-  return VALIDATION_RULES.causes(resource, object, { $live: live });
+  return VALIDATION_RULES.causes(resource, object, { $live: live, $now: now });
 }

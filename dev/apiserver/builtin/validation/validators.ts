@@ -55,11 +55,11 @@ export function validatorsOf(
       ...mainCauses(object),
       ...newCauses(resource, object),
     ],
-    validateUpdate: (object, live, { subresource }) => {
+    validateUpdate: (object, live, { subresource, now }) => {
       if (subresource === "status") {
         return [
           ...typedCauses(typeOf(object), object, { part: "status" }),
-          ...changeCauses(`${resource}/status`, object, live),
+          ...changeCauses(`${resource}/status`, object, live, now),
         ];
       }
       const causes = mainCauses(object);
@@ -67,6 +67,7 @@ export function validatorsOf(
         subresource === "resize" ? "pods/resize" : resource,
         object,
         live,
+        now,
       );
       return isValidatedTwice
         ? [...causes, ...causes, ...changes]
