@@ -341,6 +341,8 @@ export interface ManagedWrite {
   readonly subresource?: string | undefined;
   /** Time of the entry, such as `2024-01-02T03:04:05Z`. */
   readonly time: string;
+  /** Whether the owners before the write are kept where new ones cannot be determined. */
+  readonly keepsOwners?: boolean | undefined;
 }
 
 /**

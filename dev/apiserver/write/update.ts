@@ -280,6 +280,7 @@ function recordOwners(
     manager: how.options.fieldManager,
     subresource: subresource?.name,
     time: timestamp(fixed("now", () => context.clock.wallTime())),
+    keepsOwners: context.release.keepsOwners,
   };
   if (how.owned === undefined) return updateManagedFields(live, next, write);
   const { show, takes } = how.owned;
