@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "@coracle/operator/client";
@@ -99,7 +100,10 @@ test("FileJournal starts with current objects only, readable by its owner", () =
     }
     new FileJournal(path, store).close();
     assert.equal(readFileSync(path, "utf8").trim().split("\n").length, 2);
-    assert.equal(statSync(path).mode & 0o077, 0);
+    // Windows has no modes of files.
+    if (process.platform !== "win32") {
+      assert.equal(statSync(path).mode & 0o077, 0);
+    }
     assert.equal(readJournal(path)?.revision, store.revision);
   });
 });
