@@ -51,6 +51,8 @@ export interface HookContext {
   readonly dryRun: boolean;
   /** Whether the write is a server-side apply. */
   readonly apply: boolean;
+  /** Whether validation is declarative, as from 1.37. */
+  readonly isDeclarative?: boolean | undefined;
   readonly user: User;
   /** Finds another stored object; frozen, in its storage version. */
   find(resource: GroupResource, key: ObjectKey): UntypedObject | undefined;

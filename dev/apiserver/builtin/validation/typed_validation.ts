@@ -158,14 +158,21 @@ export function newCauses(resource: string, object: JsonObject): StatusCause[] {
 /**
  * Validates an update of an object by the rules of its resource; returns the
  * violations.
- *
- * @param now Time of the request, in milliseconds since the Unix epoch.
  */
 export function changeCauses(
   resource: string,
   object: JsonObject,
   live: JsonObject,
-  now?: number,
+  { now, isDeclarative }: {
+    /** Time of the request, in milliseconds since the Unix epoch. */
+    readonly now?: number;
+    /** Whether validation is declarative, as from 1.37. */
+    readonly isDeclarative?: boolean | undefined;
+  } = {},
 ): StatusCause[] {
-  return VALIDATION_RULES.causes(resource, object, { $live: live, $now: now });
+  return VALIDATION_RULES.causes(resource, object, {
+    $live: live,
+    $now: now,
+    $isDeclarative: isDeclarative,
+  });
 }

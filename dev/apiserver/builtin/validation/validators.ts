@@ -55,11 +55,12 @@ export function validatorsOf(
       ...mainCauses(object),
       ...newCauses(resource, object),
     ],
-    validateUpdate: (object, live, { subresource, now }) => {
+    validateUpdate: (object, live, context) => {
+      const { subresource } = context;
       if (subresource === "status") {
         return [
           ...typedCauses(typeOf(object), object, { part: "status" }),
-          ...changeCauses(`${resource}/status`, object, live, now),
+          ...changeCauses(`${resource}/status`, object, live, context),
         ];
       }
       const causes = mainCauses(object);
@@ -67,7 +68,7 @@ export function validatorsOf(
         subresource === "resize" ? "pods/resize" : resource,
         object,
         live,
-        now,
+        context,
       );
       return isValidatedTwice
         ? [...causes, ...causes, ...changes]
