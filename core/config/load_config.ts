@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
@@ -42,9 +43,9 @@ export interface LoadConfigOptions {
     | Readonly<Record<string, string | undefined>>
     | undefined;
   /**
-   * Home folder of the user.
-   *
-   * @default {os.homedir()}
+   * Home folder of the user. By default it is `os.homedir()`; on Windows it is
+   * the first of `HOME`, `HOMEDRIVE` with `HOMEPATH` and `USERPROFILE` that has a
+   * kubeconfig, as for kubectl.
    */
   readonly home?: string | undefined;
   /**
@@ -229,6 +230,23 @@ function kubeconfigFiles(
   if (named.length > 0) {
     return { paths: [...new Set(named)], namedBy: "environment" };
   }
-  const home = options.home ?? homedir();
-  return { paths: [join(home, ".kube", "config")] };
+  const homes = options.home === undefined
+    ? homeFolders(environment)
+    : [options.home];
+  const paths = homes.map((home) => join(home, ".kube", "config"));
+  const [last = ""] = paths.slice(-1);
+  return { paths: [paths.slice(0, -1).find(existsSync) ?? last] };
+}
+
+/** Folders that may be the home of the user; the last one is that of the system. */
+export function homeFolders(
+  environment: Environment,
+  platform: string = hostProcess.platform,
+): readonly string[] {
+  if (platform !== "win32") return [homedir()];
+  const { HOME, HOMEDRIVE, HOMEPATH, USERPROFILE } = environment;
+  const drive = HOMEDRIVE && HOMEPATH ? HOMEDRIVE + HOMEPATH : "";
+  const folders = [HOME, drive, USERPROFILE, homedir()]
+    .filter((folder) => folder !== undefined && folder !== "");
+  return folders as string[];
 }

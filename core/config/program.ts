@@ -65,9 +65,7 @@ export function runProgram(
             "pipe",
             keepsErrors ? "pipe" : "inherit",
           ],
-          // A process group of its own, to kill the program with its children; a
-          // program that interacts with the user must stay attached to the terminal.
-          detached: !interactive,
+          ...groupOptions(interactive),
         })
       );
       if (child instanceof Error) {
@@ -117,6 +115,21 @@ export function runProgram(
   });
 }
 
+/**
+ * Options of a program's process group. It has one of its own, to be killed with
+ * its children; a program that interacts with the user must stay attached to the
+ * terminal. Windows has no groups: a detached program would open a window there.
+ */
+export function groupOptions(
+  interactive: boolean,
+  platform: string = process.platform,
+): { readonly detached: boolean; readonly windowsHide: boolean } {
+  return {
+    detached: !interactive && platform !== "win32",
+    windowsHide: !interactive,
+  };
+}
+
 /** Child process, or the error of a start that fails at once. */
 function started<T>(start: () => T): T | Error {
   try {
@@ -127,18 +140,22 @@ function started<T>(start: () => T): T | Error {
 }
 
 /** Why a program did not start; messages of runtimes may quote its arguments. */
-function notStarted(
+export function notStarted(
   error: Error & { readonly code?: string },
-  { installHint, cwd }: ProgramOptions,
+  { installHint, cwd }: Pick<ProgramOptions, "installHint" | "cwd">,
+  platform: string = process.platform,
 ): string {
   if (error.name === "NotCapable") {
     return `needs the permissions --allow-run with its name and --allow-env, which coracle manifests prints if the option "programs" of the operator has it: received ${error.name}`;
   }
   const folder = cwd === undefined ? "" : ", or its folder does not exist";
   const hint = installHint ? ` (${installHint})` : "";
+  const script = platform === "win32"
+    ? ", or is a script (.cmd, .bat), which runs in a shell only"
+    : "";
   const why = error.code === "ENOENT"
-    ? `is not installed${folder}${hint}`
-    : "cannot be executed";
+    ? `is not installed${folder}${script}${hint}`
+    : `cannot be executed${error.code === "EINVAL" ? script : ""}`;
   return `${why}: received ${error.code ?? error.name}`;
 }
 

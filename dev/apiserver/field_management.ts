@@ -72,8 +72,9 @@ function managedKind(write: ManagedWrite): ManagedKind {
 }
 
 function managedFieldsWrite(write: ManagedWrite): ManagedFieldsWrite {
-  const { manager, subresource, time } = write;
-  return { manager, apiVersion: apiVersionIn(write), subresource, time };
+  const { manager, subresource, time, keepsOwners } = write;
+  const apiVersion = apiVersionIn(write);
+  return { manager, apiVersion, subresource, time, keepsOwners };
 }
 
 /** Sets `next.metadata.managedFields` after a create, update or patch. */

@@ -42,7 +42,7 @@ import { storageKey, StoredObject } from "./storage/stored_object.ts";
 
 /** Paths of the resources that controllers reconcile. */
 const RECONCILED =
-  /^\/apis\/(?:apps|batch|policy|discovery\.k8s\.io|certificates\.k8s\.io)\/|^\/api\/v1\/.*(?:pods|nodes|services|endpoints|replicationcontrollers|persistentvolume|secrets|bindings)/;
+  /^\/apis\/(?:apps|batch|policy|discovery\.k8s\.io|certificates\.k8s\.io|storagemigration\.k8s\.io)\/|^\/api\/v1\/.*(?:pods|nodes|services|endpoints|replicationcontrollers|persistentvolume|secrets|bindings)/;
 
 /** Dependencies of an {@linkcode Instance}, and the server's options for it. */
 export interface InstanceOptions extends

@@ -27,6 +27,11 @@ export interface KubernetesRelease {
    * kind is reported once, and owner references by their places.
    */
   readonly isDeclarative: boolean;
+  /**
+   * Whether a write whose owners of fields cannot be determined, as when an object
+   * moves to another version, keeps the earlier ones; to 1.36 it removes them.
+   */
+  readonly keepsOwners: boolean;
 }
 
 type LackingFields = KubernetesRelease["lackingFields"];
@@ -72,6 +77,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       strictServiceNames: true,
       hasItemDefaults: true,
       isDeclarative: false,
+      keepsOwners: false,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -87,6 +93,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       strictServiceNames: true,
       hasItemDefaults: true,
       isDeclarative: false,
+      keepsOwners: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
@@ -95,6 +102,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       strictServiceNames: false,
       hasItemDefaults: true,
       isDeclarative: false,
+      keepsOwners: false,
       lackingFields: NEWER.fields,
     },
     "1.37": {
@@ -103,6 +111,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       strictServiceNames: false,
       hasItemDefaults: false,
       isDeclarative: true,
+      keepsOwners: true,
       lackingFields: NEWER.withdrawn,
     },
   };

@@ -51,6 +51,8 @@ export interface HookContext {
   readonly dryRun: boolean;
   /** Whether the write is a server-side apply. */
   readonly apply: boolean;
+  /** Whether validation is declarative, as from 1.37. */
+  readonly isDeclarative?: boolean | undefined;
   readonly user: User;
   /** Finds another stored object; frozen, in its storage version. */
   find(resource: GroupResource, key: ObjectKey): UntypedObject | undefined;
@@ -341,6 +343,8 @@ export interface ManagedWrite {
   readonly subresource?: string | undefined;
   /** Time of the entry, such as `2024-01-02T03:04:05Z`. */
   readonly time: string;
+  /** Whether the owners before the write are kept where new ones cannot be determined. */
+  readonly keepsOwners?: boolean | undefined;
 }
 
 /**

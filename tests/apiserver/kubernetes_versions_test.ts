@@ -200,6 +200,66 @@ test("A server of 1.37 reports a problem once, and by its place", async () => {
   await server.stop();
 });
 
+test("A server of 1.37 names each fixed field of a StatefulSet, and a roleRef", async () => {
+  const refusals = async (version: KubernetesVersion) => {
+    const server = await ApiServer.start({ port: false, version });
+    const send = async (method: "POST" | "PUT", path: string, body: object) => {
+      const { body: answer } = await server.transport.send({
+        method,
+        path,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      const { details } = await readDocument(answer);
+      return (details?.causes ?? []).map((
+        { field, message }: { field: string; message: string },
+      ) => `${field}: ${message}`) as string[];
+    };
+    const labels = { app: "a" };
+    const set = (changed: object) => ({
+      metadata: { name: "a" },
+      spec: {
+        serviceName: "first",
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { containers: [{ name: "c", image: "i" }] },
+        },
+        ...changed,
+      },
+    });
+    const sets = "/apis/apps/v1/namespaces/default/statefulsets";
+    await send("POST", sets, set({}));
+    const apiGroup = "rbac.authorization.k8s.io";
+    const bindings = `/apis/${apiGroup}/v1/clusterrolebindings`;
+    const binding = (name: string) => ({
+      metadata: { name: "a" },
+      roleRef: { apiGroup, kind: "ClusterRole", name },
+    });
+    await send("POST", bindings, binding("view"));
+    const found = [
+      ...await send(
+        "PUT",
+        `${sets}/a`,
+        set({ serviceName: "second", podManagementPolicy: "Parallel" }),
+      ),
+      ...await send("PUT", `${bindings}/a`, binding("edit")),
+    ];
+    await server.stop();
+    return found;
+  };
+  const role =
+    'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"edit"}';
+  assert.deepEqual(await refusals("1.37"), [
+    'spec.serviceName: Invalid value: "second": field is immutable',
+    'spec.podManagementPolicy: Invalid value: "Parallel": field is immutable',
+    `${role}: field is immutable`,
+  ]);
+  const [before, ...others] = await refusals("1.36");
+  assert.match(before ?? "", /^spec: Forbidden: updates to statefulset spec/);
+  assert.deepEqual(others, [`${role}: cannot change roleRef`]);
+});
+
 test("A server refuses a version that it does not reproduce", async () => {
   await assert.rejects(
     ApiServer.start({ version: "1.38" as KubernetesVersion }),

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "@coracle/operator/client";
 import { jsonEquals } from "@coracle/operator/internal";
 import type { CertificateSigningRequest } from "@coracle/operator/kinds";
-import { accessAttributes } from "../access/attributes.ts";
+import { mayUseSigner } from "../access/signer_access.ts";
 import {
   readCertificateRequest,
   RequestError,
@@ -21,28 +21,14 @@ function asRequest(
 }
 
 /**
- * Checks that the user has the right to a signer, or to all signers of its
- * domain.
+ * Checks that the user has the right to the signer of the request.
  *
  * @throws {StatusError} 403 if the user lacks the right.
  */
 function checkSigner(attributes: Attributes, verb: "approve" | "sign"): void {
   const { request, oldObject } = attributes;
   const { signerName = "" } = asRequest(oldObject).spec ?? {};
-  const names = [signerName, `${signerName.split("/")[0]}/*`];
-  const { authorizer } = request.context;
-  const allowed = names.some((name) =>
-    authorizer.decide(
-      request.user,
-      accessAttributes({
-        verb,
-        name,
-        group: "certificates.k8s.io",
-        resource: "signers",
-      }),
-    ).allowed
-  );
-  if (allowed) return;
+  if (mayUseSigner(request, verb, signerName)) return;
   throw refusal(
     attributes,
     `user not permitted to ${verb} requests with signerName "${signerName}"`,
@@ -70,6 +56,38 @@ export const CERTIFICATE_SIGNING: AdmissionPlugin = {
     if (!unchanged) checkSigner(attributes, "sign");
   },
 };
+
+/**
+ * Plug-in that requires the right to attest for the signer of a
+ * ClusterTrustBundle, unless only owners or finalizers change.
+ */
+export const BUNDLE_ATTEST: AdmissionPlugin = {
+  name: "ClusterTrustBundleAttest",
+  resources: ["clustertrustbundles.certificates.k8s.io"],
+  validate(attributes): void {
+    const { request, object, oldObject } = attributes;
+    const { signerName = "" } = asRequest(object).spec ?? {};
+    if (signerName === "") return;
+    if (jsonEquals(withoutOwners(object), withoutOwners(oldObject))) return;
+    if (mayUseSigner(request, "attest", signerName)) return;
+    throw refusal(
+      attributes,
+      `user not permitted to attest for signerName "${signerName}"`,
+    );
+  },
+};
+
+/** Object without what garbage collection changes. */
+function withoutOwners(object: UntypedObject | undefined): unknown {
+  if (object === undefined) return undefined;
+  const {
+    ownerReferences: _,
+    finalizers: __,
+    managedFields: ___,
+    ...metadata
+  } = object.metadata;
+  return { ...object, metadata };
+}
 
 /** Signer whose name version 1 of the API does not allow. */
 const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";

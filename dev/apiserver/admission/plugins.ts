@@ -1,5 +1,6 @@
 import type { AdmissionPlugin } from "./admission.ts";
 import {
+  BUNDLE_ATTEST,
   CERTIFICATE_APPROVAL,
   CERTIFICATE_SIGNING,
   CERTIFICATE_SUBJECT,
@@ -46,6 +47,7 @@ export function admissionPlugins(
     RUNTIME_CLASS,
     CERTIFICATE_APPROVAL,
     CERTIFICATE_SIGNING,
+    BUNDLE_ATTEST,
     CERTIFICATE_SUBJECT,
     DEFAULT_INGRESS_CLASS,
     POD_TOPOLOGY_LABELS,

@@ -25,6 +25,7 @@ const CLUSTER_CONTROLLERS = [
   "resourcequota-controller",
   "root-ca-certificate-publisher-controller",
   "serviceaccount-controller",
+  "storage-version-migrator-controller",
   "ttl-after-finished-controller",
   "validatingadmissionpolicy-status-controller",
 ] as const;

@@ -13,6 +13,7 @@ import {
   VOLUME_PROTECTION,
   VOLUMES,
 } from "./cluster/volumes.ts";
+import { STORAGE_MIGRATIONS } from "./cluster/storage_migration.ts";
 import { DISRUPTION_BUDGETS } from "./cluster/disruption.ts";
 import {
   ENDPOINT_MIRRORS,
@@ -51,6 +52,7 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
   CLAIMS,
   VOLUME_PROTECTION,
   CLAIM_PROTECTION,
+  STORAGE_MIGRATIONS,
 ];
 
 /**

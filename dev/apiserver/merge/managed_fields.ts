@@ -54,6 +54,8 @@ export interface ManagedFieldsWrite {
   readonly subresource?: string | undefined;
   /** Time of the write, such as `2024-01-02T03:04:05Z`. */
   readonly time: string;
+  /** Whether the owners before the write are kept where new ones cannot be determined. */
+  readonly keepsOwners?: boolean | undefined;
 }
 
 /** Fields that no manager owns: identity, and metadata set by the server. */
@@ -200,7 +202,7 @@ function updateOwners(
  *
  * An update adds no managed fields to an object without them: tracking starts
  * with its first apply. If the owners cannot be determined, the managed fields
- * are removed.
+ * are removed, or those before the write are kept (`keepsOwners`).
  *
  * @param kind The versions of the kind.
  * @param objects The object before the write (`undefined` for a create) and
@@ -227,6 +229,7 @@ export function updateManagedFields(
       if (
         !(error instanceof TypedValueError || error instanceof StatusError)
       ) throw error;
+      if (write.keepsOwners) entries = live.metadata.managedFields;
     }
   }
   if (entries === undefined) delete next.metadata.managedFields;

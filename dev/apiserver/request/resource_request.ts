@@ -78,6 +78,7 @@ export function hookContext(
     now: fixed("now", () => context.clock.wallTime()),
     dryRun: write.dryRun,
     apply: write.apply,
+    isDeclarative: context.release.isDeclarative,
     user,
     find: ({ group, plural }, { namespace = "", name }) =>
       context.store.collection({ group, plural })

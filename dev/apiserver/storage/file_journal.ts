@@ -67,7 +67,12 @@ export interface FileJournalOptions {
   readonly minRewriteBytes?: number;
   /** Function that writes to a file; `writeSync` by default. */
   readonly write?: typeof writeSync;
+  /** Function that renames a file; `renameSync` by default. */
+  readonly rename?: typeof renameSync;
 }
+
+/** Error of a file that is closed, and was not replaced. */
+class NotReplaced extends Error {}
 
 /**
  * Journal in a file, one JSON line per change, written before the change is
@@ -79,6 +84,7 @@ export class FileJournal implements Journal {
   readonly #store: Store;
   readonly #minRewriteBytes: number;
   readonly #writeSync: typeof writeSync;
+  readonly #renameSync: typeof renameSync;
   #file: number;
   #bytes = 0;
   #rewriteAt = 0;
@@ -94,6 +100,7 @@ export class FileJournal implements Journal {
     this.#store = store;
     this.#minRewriteBytes = options.minRewriteBytes ?? MIN_REWRITE_BYTES;
     this.#writeSync = options.write ?? writeSync;
+    this.#renameSync = options.rename ?? renameSync;
     this.#file = this.#rewrite();
   }
 
@@ -130,18 +137,22 @@ export class FileJournal implements Journal {
 
   /** Rewrites the file, or continues with the old one if this fails. */
   #tryRewrite(): void {
-    const previous = this.#file;
     try {
-      this.#file = this.#rewrite();
-    } catch {
+      this.#file = this.#rewrite(() => closeSync(this.#file));
+    } catch (error) {
+      if (error instanceof NotReplaced) this.#file = openSync(this.#path, "r+");
       this.#rewriteAt = this.#bytes + this.#minRewriteBytes;
-      return;
     }
-    closeSync(previous);
   }
 
-  /** Replaces the file by a new one with only the current objects. */
-  #rewrite(): number {
+  /**
+   * Replaces the file by a new one with only the current objects.
+   *
+   * @param closePrevious Closes the file that is replaced: Windows replaces no file
+   * that is open.
+   * @throws {NotReplaced} If the previous file is closed, and stays.
+   */
+  #rewrite(closePrevious?: () => void): number {
     const temporary = `${this.#path}.new`;
     const file = openSync(temporary, "w", 0o600);
     let size = 0;
@@ -161,7 +172,7 @@ export class FileJournal implements Journal {
         }
       }
       fsyncSync(file);
-      renameSync(temporary, this.#path);
+      this.#replace(temporary, closePrevious);
     } catch (error) {
       closeSync(file);
       rmSync(temporary, { force: true });
@@ -170,6 +181,17 @@ export class FileJournal implements Journal {
     this.#bytes = size;
     this.#rewriteAt = Math.max(size * REWRITE_FACTOR, this.#minRewriteBytes);
     return file;
+  }
+
+  #replace(temporary: string, closePrevious?: () => void): void {
+    closePrevious?.();
+    try {
+      this.#renameSync(temporary, this.#path);
+    } catch (error) {
+      throw closePrevious === undefined
+        ? error
+        : new NotReplaced("Cannot replace the journal", { cause: error });
+    }
   }
 
   /** Closes the file. */

@@ -9,6 +9,7 @@ import { attributesOf } from "../admission/admission.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { checkParamAccess } from "../access/param_access.ts";
 import { checkEscalation } from "../access/role_escalation.ts";
+import { checkPodSigner } from "../access/signer_access.ts";
 import { updateManagedFields } from "../field_management.ts";
 import { holdsContent } from "../namespace_checks.ts";
 import { subresourcesOf } from "../registry.ts";
@@ -213,6 +214,7 @@ export function updateObject(
   const causes = reportedCauses(found, definition, context.release);
   if (causes.length > 0) throw invalid(invalidSubject(request), causes);
   checkParamAccess(request, next, live);
+  checkPodSigner(request, next, live);
   if (definition.custom) {
     request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
   }
@@ -278,6 +280,7 @@ function recordOwners(
     manager: how.options.fieldManager,
     subresource: subresource?.name,
     time: timestamp(fixed("now", () => context.clock.wallTime())),
+    keepsOwners: context.release.keepsOwners,
   };
   if (how.owned === undefined) return updateManagedFields(live, next, write);
   const { show, takes } = how.owned;

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -12,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { UntypedObject } from "@coracle/operator/client";
@@ -36,11 +38,24 @@ function widget(name: string, value: unknown): UntypedObject {
   };
 }
 
+/** Journals that a test leaves open, as a server that is killed does. */
+const opened: FileJournal[] = [];
+
+function leftOpen(
+  ...given: ConstructorParameters<typeof FileJournal>
+): FileJournal {
+  const journal = new FileJournal(...given);
+  opened.push(journal);
+  return journal;
+}
+
 function inFolder(work: (path: string) => void): void {
   const folder = mkdtempSync(join(tmpdir(), "journal-"));
   try {
     work(join(folder, "data"));
   } finally {
+    // Windows removes no folder with an open file.
+    for (const journal of opened.splice(0)) journal.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -48,7 +63,7 @@ function inFolder(work: (path: string) => void): void {
 test("FileJournal persists every change without being closed", () => {
   inFolder((path) => {
     const store = new Store();
-    store.attach(new FileJournal(path, store));
+    store.attach(leftOpen(path, store));
     store.put(definition, widget("x", "first"));
     store.put(definition, widget("x", "line\nbreak \u2028"));
     store.delete(store.put(definition, widget("y", 1)));
@@ -99,7 +114,10 @@ test("FileJournal starts with current objects only, readable by its owner", () =
     }
     new FileJournal(path, store).close();
     assert.equal(readFileSync(path, "utf8").trim().split("\n").length, 2);
-    assert.equal(statSync(path).mode & 0o077, 0);
+    // Windows has no modes of files.
+    if (process.platform !== "win32") {
+      assert.equal(statSync(path).mode & 0o077, 0);
+    }
     assert.equal(readJournal(path)?.revision, store.revision);
   });
 });
@@ -114,7 +132,7 @@ function namesIn(path: string): (string | undefined)[] {
 test("FileJournal keeps the write that makes a rewrite due", () => {
   inFolder((path) => {
     const store = new Store();
-    store.attach(new FileJournal(path, store, { minRewriteBytes: 2_000 }));
+    store.attach(leftOpen(path, store, { minRewriteBytes: 2_000 }));
     for (let index = 0; index < 100; index++) {
       store.put(definition, widget(`x-${index % 3}`, index));
       const content = readJournal(path);
@@ -155,7 +173,7 @@ test("FileJournal drops the part of a line for which there was no room", () => {
     const store = new Store();
     const room = limitedRoom();
     const { write } = room;
-    store.attach(new FileJournal(path, store, { write }));
+    store.attach(leftOpen(path, store, { write }));
     store.put(definition, widget("before", 1));
     room.left = 1_000;
     const long = widget("lost", "long".repeat(1_000));
@@ -174,7 +192,7 @@ test("FileJournal drops the part of a line for which there was no room", () => {
 test("FileJournal goes on with its file while there is no room for another", () => {
   inFolder((path) => {
     const store = new Store();
-    const journal = new FileJournal(path, store, { minRewriteBytes: 2_000 });
+    const journal = leftOpen(path, store, { minRewriteBytes: 2_000 });
     store.attach(journal);
     mkdirSync(`${path}.new`);
     for (let index = 0; index < 100; index++) {
@@ -183,6 +201,38 @@ test("FileJournal goes on with its file while there is no room for another", () 
     }
     const { size } = statSync(path);
     rmSync(`${path}.new`, { recursive: true });
+    for (let index = 0; index < 30; index++) {
+      store.put(definition, widget("x", index));
+    }
+    assert.ok(statSync(path).size < size, "it was rewritten");
+    assert.equal(readJournal(path)?.objects[0]?.object.value, 29);
+  });
+});
+
+test("FileJournal closes its file to replace it, and goes on if it cannot", () => {
+  inFolder((path) => {
+    const store = new Store();
+    let refused = 0;
+    let isBusy = false;
+    store.attach(leftOpen(path, store, {
+      minRewriteBytes: 2_000,
+      rename(from, to) {
+        if (isBusy) {
+          refused++;
+          throw Object.assign(new Error("EPERM"), { code: "EPERM" });
+        }
+        renameSync(from, to);
+      },
+    }));
+    isBusy = true;
+    for (let index = 0; index < 100; index++) {
+      store.put(definition, widget("x", index));
+      assert.equal(readJournal(path)?.objects[0]?.object.value, index);
+    }
+    assert.ok(refused > 0);
+    assert.equal(existsSync(`${path}.new`), false);
+    const { size } = statSync(path);
+    isBusy = false;
     for (let index = 0; index < 30; index++) {
       store.put(definition, widget("x", index));
     }

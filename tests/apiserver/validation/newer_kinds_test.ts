@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { after, test } from "node:test";
 import { ApiServer } from "@coracle/dev/apiserver";
+import { systemClock } from "@coracle/operator/client";
 import { createAuthority, signRequest } from "@coracle/operator/internal";
 import * as der from "../../../core/admission/der.ts";
 
@@ -12,11 +13,24 @@ const REQUESTS = `${CERTIFICATES}/namespaces/default/podcertificaterequests`;
 const TAINTS = "/apis/resource.k8s.io/v1/devicetaintrules";
 const MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations";
 
-const server = await ApiServer.start({ port: false, version: "1.37" });
+const NOW = Date.UTC(2026, 0, 1);
+const server = await ApiServer.start({
+  port: false,
+  version: "1.37",
+  authorization: "rbac",
+  clock: { ...systemClock, wallTime: () => NOW },
+  // The status of migrations is written by the test.
+  controllers: ["*", "-storage-version-migrator-controller"],
+});
 after(() => server.stop());
 
-// deno-lint-ignore no-explicit-any -- answers of several kinds
-async function send(method: string, path: string, body: object): Promise<any> {
+async function send(
+  method: string,
+  path: string,
+  body: object,
+  user?: string,
+  // deno-lint-ignore no-explicit-any -- answers of several kinds
+): Promise<any> {
   const answer = await server.transport.send({
     method: method as "POST" | "PUT" | "PATCH",
     path,
@@ -24,6 +38,7 @@ async function send(method: string, path: string, body: object): Promise<any> {
       "content-type": method === "PATCH"
         ? "application/merge-patch+json"
         : "application/json",
+      ...user === undefined ? {} : { "impersonate-user": user },
     },
     body: JSON.stringify(body),
   });
@@ -47,6 +62,25 @@ async function refused(
 function named(name: string, spec: object): object {
   return { metadata: { name }, spec };
 }
+
+// The user `signer` may write the kinds, but has no right to signers.
+await send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+  metadata: { name: "writer" },
+  rules: [{
+    apiGroups: ["certificates.k8s.io"],
+    resources: ["clustertrustbundles", "podcertificaterequests/status"],
+    verbs: ["*"],
+  }],
+});
+await send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+  metadata: { name: "writer" },
+  roleRef: {
+    apiGroup: "rbac.authorization.k8s.io",
+    kind: "ClusterRole",
+    name: "writer",
+  },
+  subjects: [{ kind: "User", name: "signer" }],
+});
 
 test("ClusterTrustBundles of 1.37 have certificates of authorities, and names", async () => {
   const { certificate } = createAuthority({ commonName: "ca" });
@@ -91,11 +125,10 @@ test("ClusterTrustBundles of 1.37 have certificates of authorities, and names", 
   );
 });
 
-const NOW = Date.UTC(2026, 0, 1);
-
 /** A certificate for a new key, valid for two hours, and a request with that key. */
 function requestOf(
   type: "ed25519" | "rsa",
+  now = NOW,
 ): readonly [certificate: string, request: string] {
   const keys = type === "rsa"
     ? generateKeyPairSync("rsa", { modulusLength: 1024 })
@@ -119,7 +152,7 @@ function requestOf(
   const certificate = signRequest(
     createAuthority({ commonName: "ca" }),
     { subject, publicKey, alternativeNames: undefined },
-    { usages: ["client auth"], now: NOW, backdate: 0, validFor: 7_200_000 },
+    { usages: ["client auth"], now, backdate: 0, validFor: 7_200_000 },
   );
   return [certificate, Buffer.from(request).toString("base64")];
 }
@@ -170,6 +203,77 @@ function condition(type: string, status = "True"): object {
   const lastTransitionTime = "2026-01-01T00:00:00Z";
   return { type, status, reason: "R", message: "", lastTransitionTime };
 }
+
+/** Gives the user `signer` a right to signers, besides those to the kinds. */
+async function grant(verb: string, signer: string): Promise<void> {
+  const role = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole" };
+  const name = `${verb}ers`;
+  const group = "/apis/rbac.authorization.k8s.io/v1";
+  await send("POST", `${group}/clusterroles`, {
+    metadata: { name },
+    rules: [{
+      apiGroups: ["certificates.k8s.io"],
+      resources: ["signers"],
+      resourceNames: [signer],
+      verbs: [verb],
+    }],
+  });
+  await send("POST", `${group}/clusterrolebindings`, {
+    metadata: { name },
+    roleRef: { ...role, name },
+    subjects: [{ kind: "User", name: "signer" }],
+  });
+}
+
+test("A certificate of 1.37 begins within five minutes of the server's time", async () => {
+  for (
+    const [name, shift, expected] of [
+      ["early", -300_000, false],
+      ["soon", 299_000, true],
+    ] as const
+  ) {
+    const [certificateChain, stubPKCS10Request] = requestOf(
+      "ed25519",
+      NOW + shift,
+    );
+    await send("POST", REQUESTS, named(name, { ...POD, stubPKCS10Request }));
+    const time = (minutes: number) =>
+      new Date(NOW + shift + minutes * 60_000).toISOString()
+        .replace(".000", "");
+    assert.deepEqual(
+      await refused("PATCH", `${REQUESTS}/${name}/status`, {
+        status: {
+          conditions: [condition("Issued")],
+          certificateChain,
+          notBefore: time(0),
+          beginRefreshAt: time(60),
+          notAfter: time(120),
+        },
+      }),
+      expected ? [] : [
+        `status.notBefore: Invalid value: "${
+          time(0)
+        }": must be set to within 5 minutes of kube-apiserver's current time`,
+      ],
+    );
+  }
+});
+
+test("Who writes a ClusterTrustBundle of a signer may attest for it", async () => {
+  const { certificate: trustBundle } = createAuthority({ commonName: "ca" });
+  const signerName = "example.com/bundles";
+  const create = (name: string, spec: object) =>
+    send("POST", BUNDLES, named(name, { trustBundle, ...spec }), "signer");
+  const name = "example.com:bundles:a";
+  const { code, message } = await create(name, { signerName });
+  assert.deepEqual([code, message], [
+    403,
+    `clustertrustbundles.certificates.k8s.io "${name}" is forbidden: user not permitted to attest for signerName "${signerName}"`,
+  ]);
+  assert.equal((await create("plain", {})).metadata.name, "plain");
+  await grant("attest", signerName);
+  assert.equal((await create(name, { signerName })).metadata.name, name);
+});
 
 test("The decision about a PodCertificateRequest of 1.37 is made once", async () => {
   const [certificate, stubPKCS10Request] = requestOf("ed25519");
@@ -223,7 +327,28 @@ test("The decision about a PodCertificateRequest of 1.37 is made once", async ()
       'status.beginRefreshAt: Invalid value: "2026-01-01T00:09:00Z": must be at least 10 minutes after status.notBefore',
     ],
   );
-  assert.deepEqual(await write({ ...issue, beginRefreshAt }), []);
+  assert.deepEqual(
+    (await send(
+      "PATCH",
+      `${REQUESTS}/a/status`,
+      { status: { ...issue, beginRefreshAt } },
+      "signer",
+    )).details.causes,
+    [{
+      reason: "FieldValueForbidden",
+      message:
+        'Forbidden: User "signer" is not permitted to "sign" for signer "example.com/s"',
+      field: "spec.signerName",
+    }],
+  );
+  await grant("sign", "example.com/*");
+  const issued = await send(
+    "PATCH",
+    `${REQUESTS}/a/status`,
+    { status: { ...issue, beginRefreshAt } },
+    "signer",
+  );
+  assert.equal(issued.status.beginRefreshAt, beginRefreshAt);
   assert.deepEqual(await write({ conditions: [condition("Failed")] }), [
     "status: Invalid value: immutable after PodCertificateRequest is issued, denied, or failed",
   ]);
@@ -257,7 +382,7 @@ test("DeviceTaintRules of 1.37 are checked, and say when their effect began", as
   const taint = {
     key: "a",
     effect: "None",
-    timeAdded: "2026-01-01T00:00:00Z",
+    timeAdded: "2025-01-01T00:00:00Z",
   };
   const made = await send("POST", TAINTS, named("a", { taint }));
   assert.deepEqual(made.spec.taint, taint);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { test } from "node:test";
+import { test as nodeTest } from "node:test";
 import type { CredentialSource, Logger } from "@coracle/operator/client";
 import {
   createAuthority,
@@ -31,6 +31,12 @@ const JANE = issueCertificate(AUTHORITY, {
   commonName: "jane",
   usage: "client",
 });
+
+/** Test of a plugin, which is a script of the shell; Windows has none. */
+function test(title: string, body: () => void | Promise<void>): void {
+  const skip = process.platform === "win32" && "its plugins are shell scripts";
+  void nodeTest(title, { skip }, body);
+}
 
 let scripts = 0;
 

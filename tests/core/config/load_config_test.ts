@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { Credential } from "@coracle/operator/client";
@@ -103,7 +103,9 @@ test("loadConfig merges the files in KUBECONFIG and skips missing ones", async (
     }),
   );
   const config = await loadConfig({
-    environment: { KUBECONFIG: `${one}:${join(FOLDER, "none")}:${two}:${one}` },
+    environment: {
+      KUBECONFIG: [one, join(FOLDER, "none"), two, one].join(delimiter),
+    },
   });
   assert.equal(config.server, "https://two");
   assert.equal(config.namespace, "default");
@@ -219,7 +221,7 @@ test("loadConfig names kubeconfig and service account if neither is usable", asy
       );
       assert.match(
         String(error.cause),
-        /no-such-account\/token must be a read/,
+        /no-such-account[\\/]token must be a read/,
       );
       return true;
     },

@@ -218,8 +218,9 @@ const MINUTE_MS = 60_000;
 const GREATEST_CHAIN = 100 * 1_024;
 
 /**
- * Problems of an issued certificate. Whether the certificate begins at about the
- * time of the server is not checked.
+ * Problems of an issued certificate.
+ *
+ * @param now Time of the server, in milliseconds since the Unix epoch.
  */
 export function issueProblems(
   issue: Issue,
@@ -227,6 +228,7 @@ export function issueProblems(
     readonly stubPKCS10Request?: string;
     readonly maxExpirationSeconds?: number;
   },
+  now: number,
 ): readonly IssueProblem[] {
   const { certificateChain: chain = "", ...times } = issue;
   const wrong = (
@@ -272,6 +274,12 @@ export function issueProblems(
   if (from !== Date.parse(leaf.validFrom)) {
     return wrong(
       "must be set to the NotBefore time encoded in the leaf certificate",
+      "notBefore",
+    );
+  }
+  if (Math.abs(from - now) >= 5 * MINUTE_MS) {
+    return wrong(
+      "must be set to within 5 minutes of kube-apiserver's current time",
       "notBefore",
     );
   }

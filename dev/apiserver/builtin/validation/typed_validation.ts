@@ -155,11 +155,24 @@ export function newCauses(resource: string, object: JsonObject): StatusCause[] {
   return VALIDATION_RULES.causes(`${resource}/create`, object);
 }
 
-/** Validates an update of an object by the rules of its resource; returns the violations. */
+/**
+ * Validates an update of an object by the rules of its resource; returns the
+ * violations.
+ */
 export function changeCauses(
   resource: string,
   object: JsonObject,
   live: JsonObject,
+  { now, isDeclarative }: {
+    /** Time of the request, in milliseconds since the Unix epoch. */
+    readonly now?: number;
+    /** Whether validation is declarative, as from 1.37. */
+    readonly isDeclarative?: boolean | undefined;
+  } = {},
 ): StatusCause[] {
-  return VALIDATION_RULES.causes(resource, object, { $live: live });
+  return VALIDATION_RULES.causes(resource, object, {
+    $live: live,
+    $now: now,
+    $isDeclarative: isDeclarative,
+  });
 }

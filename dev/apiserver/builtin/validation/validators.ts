@@ -55,11 +55,12 @@ export function validatorsOf(
       ...mainCauses(object),
       ...newCauses(resource, object),
     ],
-    validateUpdate: (object, live, { subresource }) => {
+    validateUpdate: (object, live, context) => {
+      const { subresource } = context;
       if (subresource === "status") {
         return [
           ...typedCauses(typeOf(object), object, { part: "status" }),
-          ...changeCauses(`${resource}/status`, object, live),
+          ...changeCauses(`${resource}/status`, object, live, context),
         ];
       }
       const causes = mainCauses(object);
@@ -67,6 +68,7 @@ export function validatorsOf(
         subresource === "resize" ? "pods/resize" : resource,
         object,
         live,
+        context,
       );
       return isValidatedTwice
         ? [...causes, ...causes, ...changes]
