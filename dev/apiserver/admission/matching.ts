@@ -1,7 +1,9 @@
 import { type LabelSelector, matchesLabels } from "@coracle/operator/client";
 import { labelRequirements } from "@coracle/operator/internal";
 import type { MatchResources } from "@coracle/operator/kinds";
+import type { ResourceDefinition } from "../registry.ts";
 import { notFound } from "../status.ts";
+import { resourceKey } from "../storage/store.ts";
 import type { Rule } from "./hooks.ts";
 import type { Attributes } from "./admission.ts";
 import { type Match, namespaceObject } from "./review_request.ts";
@@ -68,11 +70,14 @@ function* equivalents(
   { request: { context, definition, version } }: Attributes,
 ): Iterable<Match> {
   const { resources } = context;
-  const home = resources.home(definition);
+  // A definition may have been replaced since the request came.
+  const homeOf = (one: ResourceDefinition) => resourceKey(resources.home(one));
+  const home = homeOf(definition);
   for (const other of resources.definitions()) {
-    if (resources.home(other) !== home) continue;
+    if (homeOf(other) !== home) continue;
+    const isSame = resourceKey(other) === resourceKey(definition);
     for (const each of other.versions) {
-      if (!each.served || (other === definition && each === version)) continue;
+      if (!each.served || (isSame && each.name === version.name)) continue;
       yield { definition: other, version: each };
     }
   }

@@ -8,6 +8,7 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
+import { until } from "../../support/until.ts";
 import { type ApiSession, withSession } from "../support/api_session.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there
@@ -396,6 +397,66 @@ test("matchPolicy Equivalent converts to the version of the rule", async () => {
           patchOf([{ op: "replace", path: "/spec/maxReplicas", value: 7 }]),
         );
       },
+    }),
+  );
+});
+
+test("matchPolicy Equivalent holds while the definition is replaced", async () => {
+  const [group, plural] = ["test.dev", "lamps"];
+  const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const version = (name: string) => ({
+    name,
+    served: true,
+    storage: name === "v2",
+    schema: { openAPIV3Schema: { type: "object" } },
+  });
+  const rules = [{
+    operations: ["CREATE"],
+    apiGroups: [group],
+    apiVersions: ["v2"],
+    resources: [plural],
+  }];
+  const handlers: Record<string, (review: Any) => unknown> = {
+    "b-denies": (review) => answer(review, { allowed: false }),
+  };
+  await withSession(
+    async (session) => {
+      await session.create(crds, {
+        metadata: { name: `${plural}.${group}` },
+        spec: {
+          group,
+          names: { kind: "Lamp", plural },
+          scope: "Namespaced",
+          versions: [version("v1"), version("v2")],
+        },
+      });
+      await configure(session, "Mutating", "a-replaces", { rules });
+      await configure(session, "Mutating", "b-denies", { rules });
+      handlers["a-replaces"] = async (review) => {
+        await session.patch(`${crds}/${plural}.${group}`, {
+          spec: { names: { shortNames: ["lp"] } },
+        });
+        await until("the new definition is served", async () => {
+          const { body } = await session.send("GET", `/apis/${group}/v1`);
+          return body.resources[0].shortNames?.includes("lp");
+        });
+        return answer(review, {});
+      };
+      const { status, body } = await session.send(
+        "POST",
+        `/apis/${group}/v1/namespaces/default/${plural}`,
+        {
+          apiVersion: `${group}/v1`,
+          kind: "Lamp",
+          metadata: { name: "a" },
+        },
+      );
+      assert.match(body.message, /denied/);
+      assert.equal(status, 400);
+    },
+    services({
+      ...handlers,
+      "a-replaces": (one) => handlers["a-replaces"]?.(one),
     }),
   );
 });
