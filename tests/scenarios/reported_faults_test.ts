@@ -18,7 +18,7 @@ import {
   Workflow,
 } from "@coracle/operator";
 import { InformerPool } from "@coracle/operator/core";
-import { ConfigMap, Event, Lease } from "@coracle/operator/kinds";
+import { ConfigMap, Event, Lease, Namespace } from "@coracle/operator/kinds";
 import { z } from "zod";
 import { findMap, registerWorkflow } from "../support/gadget_dependents.ts";
 import {
@@ -434,5 +434,164 @@ scenario(
       namespace: "default",
     });
     assert.ok(items.length <= 61, `${items.length} events of a minute`);
+  },
+);
+
+// kubernetes-sigs/controller-runtime#2464: an object of the same name
+scenario(
+  "An object that is made again while its old one is cleaned up has runs",
+  async (fixture) => {
+    const seen: string[] = [];
+    const held = Promise.withResolvers<void>();
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile: ({ metadata, spec }) =>
+        void seen.push(`run ${metadata.uid} ${spec.value}`),
+      async cleanup({ metadata }) {
+        seen.push(`cleanup ${metadata.uid}`);
+        if (seen.length < 4) await held.promise;
+      },
+    });
+    await fixture.start(operator);
+    const { metadata: { uid: old } } = await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
+    // Another client takes the finalizer away, and makes the object again.
+    await fixture.client.patch(
+      Gadget,
+      { namespace: "default", name: "a" },
+      { metadata: { finalizers: [] } },
+    );
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
+    const { metadata: { uid } } = await fixture.create("a", {
+      value: "second",
+    });
+    held.resolve();
+    await fixture.until(() => seen.includes(`run ${uid} second`));
+    await fixture.advance(MINUTE_MS);
+    assert.deepEqual(seen.slice(0, 2), [`run ${old} first`, `cleanup ${old}`]);
+    assert.ok((await fixture.gadget("a"))?.metadata.finalizers?.length === 1);
+    assert.ok(!seen.includes(`cleanup ${uid}`));
+  },
+);
+
+// kubernetes-sigs/controller-runtime: LeaderElectionReleaseOnCancel
+scenario(
+  "A stopped leader gives its lock away when its run has ended, not before",
+  async (fixture) => {
+    const held = Promise.withResolvers<void>();
+    let isRunning = false;
+    const operator = fixture.operator({
+      leaderElection: { name: "lock", identity: "a" },
+      shutdownGrace: "8s",
+    });
+    operator.register(Gadget, {
+      async reconcile() {
+        isRunning = true;
+        await held.promise;
+        isRunning = false;
+      },
+    }, { namespaces: ["default"] });
+    await fixture.start(operator);
+    await fixture.create("x");
+    await fixture.until(() => isRunning);
+    const b = replica(fixture, "b");
+    await fixture.start(b.operator);
+    const stopped = operator.stop();
+    await fixture.advance(5_000);
+    assert.equal(b.operator.health().leading, false);
+    held.resolve();
+    await fixture.done(stopped);
+    await fixture.until(() => b.operator.health().leading, 5_000);
+  },
+);
+
+// kubernetes-sigs/controller-runtime#1120: a namespace that terminates
+scenario(
+  "A namespace goes although runs in it are refused, without a hot loop",
+  async (fixture) => {
+    let runs = 0;
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        runs++;
+        await ctx.create(ConfigMap, { metadata: { name: `part-${runs}` } });
+        return noUpdate().rescheduleAfter("10s");
+      },
+      cleanup: () => undefined,
+    }, { owns: [ConfigMap] });
+    await fixture.client.create(Namespace, { metadata: { name: "going" } });
+    await fixture.start(operator);
+    await fixture.create("a", {}, { namespace: "going" });
+    await fixture.until(() => runs > 2);
+    const before = runs;
+    await fixture.client.delete(Namespace, { name: "going" });
+    await fixture.until(async () =>
+      await fixture.client.find(Namespace, { name: "going" }) === undefined
+    );
+    await fixture.advance(10 * MINUTE_MS);
+    assert.ok(runs - before < 20, `${runs - before} runs`);
+    assert.equal(operator.health().controllers[0]?.failing, 0);
+  },
+  { embedded: "a namespace is made" },
+);
+
+// operator-framework/operator-lifecycle-manager#1816, of another kind
+scenario(
+  "Runs that make an object with a generated name each time are held",
+  async (fixture) => {
+    let runs = 0;
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        runs++;
+        await ctx.create(ConfigMap, { metadata: { generateName: "part-" } });
+      },
+    }, { owns: [ConfigMap] });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.advance(10_000);
+    assert.ok(runs >= 10 && runs <= 20, `${runs} runs in ten seconds`);
+    await fixture.advance(60 * MINUTE_MS);
+    assert.ok(runs < 250, `${runs} runs in an hour`);
+    assert.ok(
+      fixture.log.some(({ message }) => /generated name/.test(message)),
+    );
+  },
+);
+
+// kubernetes-sigs/controller-runtime#2140: a part that others hold
+scenario(
+  "A part that another finalizer holds is made again when it has gone",
+  async (fixture) => {
+    const operator = fixture.operator();
+    const key = { namespace: "default", name: "a-part" };
+    operator.register(Gadget, {
+      async reconcile({ metadata: { name } }, ctx) {
+        await ctx.apply(ConfigMap, { metadata: { name: `${name}-part` } });
+      },
+    }, { owns: [ConfigMap] });
+    await fixture.start(operator);
+    await fixture.create("a");
+    const part = () => fixture.client.find(ConfigMap, key);
+    await fixture.until(async () => await part() !== undefined);
+    const finalizers = (held: string[]) =>
+      fixture.client.patch(ConfigMap, key, { metadata: { finalizers: held } });
+    const { metadata: { uid } } = await finalizers(["sample.coracle.dev/held"]);
+    await fixture.client.delete(ConfigMap, key);
+    await fixture.advance(MINUTE_MS);
+    const since = fixture.requests.length;
+    await fixture.advance(10 * MINUTE_MS);
+    const writes =
+      fixture.requests.slice(since).filter(({ name, method }) =>
+        name === "a-part" && method !== "GET"
+      ).length;
+    assert.ok(writes < 20, `${writes} writes in ten minutes`);
+    await finalizers([]);
+    await fixture.until(async () => {
+      const found = await part();
+      return found !== undefined && found.metadata.uid !== uid;
+    });
   },
 );

@@ -161,6 +161,8 @@ export class Run<P extends KubernetesObject> {
   isReleasing = false;
   /** Pause before the next run of the object, in milliseconds. */
   pause = 0;
+  /** Number of objects that it has made with generated names. */
+  generated = 0;
   /** Time of the last answer to a write; the start if there was none. */
   wroteAt: number;
   #objectKey: ObjectKey | undefined;

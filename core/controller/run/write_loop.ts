@@ -34,12 +34,15 @@ export interface StoredWrite {
   >;
   /** Whether only the status was written, and `before` is complete. */
   readonly isStatus: boolean;
+  /** Prefix of the name, if the server has made the rest of it. */
+  readonly prefix?: string | undefined;
   /** Object with its managed fields, read right before the write if requested. */
   readonly live?: KubernetesObject | undefined;
 }
 
 /** Stored write of the run of a primary. */
-interface ObservedWrite extends Pick<StoredWrite, "after" | "before"> {
+interface ObservedWrite
+  extends Pick<StoredWrite, "after" | "before" | "prefix"> {
   /** Text that identifies primary, verb and object. */
   readonly id: string;
   /** Time by the clock of the controller, in milliseconds. */
@@ -67,6 +70,11 @@ const LOOP_WRITES = 5;
 const LOOP_WINDOW_MS = 60_000;
 /** Pauses of an object whose runs repeat a write. */
 const PAUSE = { initial: 1_000, max: 60_000 } as const;
+/**
+ * Number of objects with generated names after which the pause grows: runs that
+ * make one each may have many to make.
+ */
+const MADE_A_PAUSE = 20;
 /** Minimum number of targets kept in memory: those that were written last. */
 const MIN_TARGETS = 2_000;
 /** Number of others that are kept of very many, for loops that include these. */
@@ -108,7 +116,7 @@ export class WriteLoopDetector {
    * @returns The loop that the write is part of; undefined if absent.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
-    const { before, after, now, waited } = write;
+    const { before, after, now, waited, prefix } = write;
     const { resourceVersion, uid } = after;
     const isChange = before !== undefined && before.metadata.uid === uid;
     // Different writes to an object do not end each other's loops.
@@ -131,12 +139,16 @@ export class WriteLoopDetector {
     const last = { hash, times, at: now, created };
     this.#lastWrites.set(id, earlier ? Object.assign(earlier, last) : last);
     if (times < LOOP_WRITES) return undefined;
+    const since = times - LOOP_WRITES + 1;
     return {
       times,
       fields: isChange
         ? changedFields(before, after.object).slice(0, MAX_FIELDS)
         : [],
-      pause: pauseAfter(times - LOOP_WRITES + 1, PAUSE),
+      pause: pauseAfter(
+        prefix === undefined ? since : Math.ceil(since / MADE_A_PAUSE),
+        PAUSE,
+      ),
     };
   }
 }
@@ -301,12 +313,12 @@ export class WriteObserver {
     run: Run<P>,
     write: StoredWrite,
   ): FieldFight | undefined {
-    const { verb, subresource, kind, before, after, isStatus } = write;
+    const { verb, subresource, kind, before, after, isStatus, prefix } = write;
     const { key } = run;
     const written = after.keyText === key ? key : after.keyText;
-    const object = this.#idOf(kind, written);
+    const object = this.#idOf(kind, prefix === undefined ? written : prefix);
     // A write may revert an earlier one of the run: each has a number.
-    const earlier = run.wrote({
+    const alike = run.wrote({
       verb,
       subresource,
       kind,
@@ -315,18 +327,22 @@ export class WriteObserver {
         ? writeChanges(kind, before, after.object)
         : undefined,
     });
+    const earlier = prefix === undefined ? alike : run.generated++;
     const id = object === key && subresource !== undefined
       ? key
       : `${key} ${verb} ${object} ${earlier}`;
     const target = () => `${kindText(kind)} ${written}`;
     const now = run.wroteAt = this.#clock.now();
     const { waited } = run;
-    const loop = this.#detector.observe({ id, before, after, now, waited });
+    const observed = { id, before, after, now, waited, prefix };
+    const loop = this.#detector.observe(observed);
     if (loop !== undefined) {
       run.pause = Math.max(run.pause, loop.pause);
       this.#loops.add(1, this.#labels);
       this.#log.warn(
-        loop.fields.length === 0
+        prefix !== undefined
+          ? "Runs create another object with a generated name each time: if they need only one, look for it before"
+          : loop.fields.length === 0
           ? "Runs create the same object repeatedly: something deletes it each time"
           : "Runs repeat the same write: another client or write reverts it, or the server stores it in another form",
         { object: key, target: target(), ...loop },

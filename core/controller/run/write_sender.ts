@@ -107,6 +107,7 @@ export class WriteSender<P extends KubernetesObject> {
         before,
         after: answer,
         isStatus: isWatched,
+        prefix: key === undefined ? prefixOf(body) : undefined,
         live,
       });
       if (fight !== undefined) {
@@ -202,6 +203,12 @@ export class WriteSender<P extends KubernetesObject> {
     const current = partOf(before, "status") ?? (whole ? {} : undefined);
     return checkStatusPatch(kind, patch, current as object | undefined);
   }
+}
+
+/** Prefix of a name that the server makes. */
+function prefixOf(body: object): string {
+  const { metadata } = body as Partial<KubernetesObject>;
+  return `${metadata?.generateName ?? ""}*`;
 }
 
 /** Version of the object that a write is for; undefined if it is for any. */

@@ -266,6 +266,7 @@ function observing({ keepsChanges = false } = {}) {
       pause,
       waited: 0,
       wroteAt: undefined as number | undefined,
+      generated: 0,
       wrote(one: object) {
         recorded.push(one);
         return earlier;
@@ -343,6 +344,31 @@ test("WriteObserver reports an object that is created again and again", () => {
       pause: 1_000,
     },
   ]]);
+});
+
+test("WriteObserver reports runs that make an object with a generated name each", () => {
+  const { warned, write } = observing();
+  const pauses: number[] = [];
+  for (let times = 1; times <= 30; times++) {
+    const { run } = write({
+      kind: OTHER,
+      before: undefined,
+      prefix: "part-*",
+      after: {
+        keyText: `default/part-${times}`,
+        uid: `${times}`,
+        resourceVersion: `${times}`,
+        sent: "same",
+        object: { metadata: { name: `part-${times}` } },
+        statusJson: undefined,
+      },
+    });
+    pauses.push(run.pause);
+  }
+  assert.deepEqual(pauses.slice(0, 4), [0, 0, 0, 0]);
+  assert.deepEqual([...new Set(pauses.slice(4, 24))], [1_000]);
+  assert.deepEqual([...new Set(pauses.slice(24))], [2_000]);
+  assert.match(JSON.stringify(warned[0]), /Runs create another object/);
 });
 
 test("WriteObserver takes only equal writes of a primary at one place for a loop", () => {
