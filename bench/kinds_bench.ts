@@ -77,6 +77,7 @@ async function run(load: Load): Promise<readonly Measure[]> {
     client,
     logger: silentLogger,
     cache: { budget },
+    syncTimeout: "10m",
   });
   await client.list(untyped(manyKind(0)), { limit: 1 });
   const before = await held();

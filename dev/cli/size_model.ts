@@ -25,7 +25,7 @@ const COSTS = {
   event: 25.4,
   run: 588,
   cold: 41,
-  warm: 12,
+  warm: 4,
 } as const;
 
 /** Share of a processor that a replica may take, so that it follows bursts. */

@@ -51,6 +51,11 @@ const LEAST_SHARE = 1 / 8;
  * thousand stores with a share of the budget each would keep all their objects.
  */
 const MAX_DECODED_BYTES = 32 << 20;
+/**
+ * Number of members, of perhaps thousands, that are asked for each change while none
+ * has something to demote.
+ */
+const ASKED_MEMBERS = 8;
 /** Maximum number of demotion steps per change of a store. */
 const STEPS_PER_CHARGE = 2;
 
@@ -81,6 +86,8 @@ export class MemoryBudget {
   /** Reported usage by member. */
   readonly #members: Map<BudgetMember, Usage> = new Map();
   #demoting = false;
+  /** Changes that are left until members are asked again, as none had to demote. */
+  #unasked = 0;
 
   /**
    * Creates a budget without members.
@@ -109,6 +116,7 @@ export class MemoryBudget {
 
   set limit(limit: number | string) {
     this.#limit = parseByteSize(limit);
+    this.#unasked = 0;
   }
 
   /** Bytes used by all members. */
@@ -154,7 +162,9 @@ export class MemoryBudget {
     usage.decoded = decoded;
     if (this.#demoting) return;
     if (this.#decoded > MAX_DECODED_BYTES) this.#shrinkDecoded();
-    if (this.isExceeded) this.settle(STEPS_PER_CHARGE);
+    if (!this.isExceeded) this.#unasked = 0;
+    else if (this.#unasked > 0) this.#unasked--;
+    else this.settle(STEPS_PER_CHARGE);
   }
 
   /** Shrinks the member with the most decoded objects. */
@@ -191,7 +201,10 @@ export class MemoryBudget {
     try {
       for (; this.isExceeded; steps--) {
         const member = this.#largest();
-        if (member === undefined) return true;
+        if (member === undefined) {
+          this.#unasked = Math.floor(this.#members.size / ASKED_MEMBERS);
+          return true;
+        }
         if (steps <= 0) return false;
         member.demote();
       }

@@ -8,7 +8,9 @@ const SLAB_BYTES = UNIT << UNITS_PER_SLAB_BITS;
 const UNIT_MASK = (1 << UNITS_PER_SLAB_BITS) - 1;
 const MAX_SLABS = 1 << (32 - UNITS_PER_SLAB_BITS);
 /** Size of the first slab: a small store has small slabs. */
-const FIRST_SLAB_BYTES = 16 * 1024;
+const FIRST_SLAB_BYTES = 4 * 1024;
+/** Share of the arena that the next slab has, until slabs have their full size. */
+const GROWTH = 1 / 3;
 
 /** Number of units in the head of a record: its owner and its length. */
 const HEAD_UNITS = 2;
@@ -122,10 +124,10 @@ export class SlabArena implements ByteRange {
     this.#liveUnits -= units;
     const number = address >>> UNITS_PER_SLAB_BITS;
     if (slab.live > 0) return;
+    if (this.#liveUnits === 0) return this.clear();
     if (number === this.#current && slab.bytes.length <= SLAB_BYTES) {
       slab.top = 0; // it is written from the start again
     } else this.#release(number);
-    if (this.#liveUnits === 0) this.#dropSpare();
   }
 
   /** Frees all records. */
@@ -180,7 +182,7 @@ export class SlabArena implements ByteRange {
         `Cannot store more objects: the arena holds at most 16 GiB`,
       );
     }
-    const wanted = Math.max(FIRST_SLAB_BYTES, this.#allocatedBytes / 4);
+    const wanted = Math.max(FIRST_SLAB_BYTES, this.#allocatedBytes * GROWTH);
     const size = Math.max(Math.min(wanted, SLAB_BYTES), needed);
     const slab = this.#takeSpare(size) ?? makeSlab(size);
     this.#slabs[number] = slab;

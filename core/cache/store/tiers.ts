@@ -160,7 +160,7 @@ export class Tiers {
     const cold = this.#findCold();
     if (cold.length > 0) {
       const bodyOf = (slot: number) => this.read(slot) as ByteRange;
-      this.#pages.ensureDictionary(this.#samples());
+      if (this.#slots.size >= MIN_DICTIONARY_OBJECTS) this.ensureDictionary();
       let address = this.#pages.add(cold, bodyOf);
       for (const slot of cold) {
         this.#arena.free(this.#addressOf(slot));
@@ -384,6 +384,8 @@ export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 export const PAGE_BYTES: number = 96 * 1024;
 
 const DICTIONARY_OBJECTS = 8;
+/** Number of objects from which on a dictionary saves more than it takes. */
+const MIN_DICTIONARY_OBJECTS = 256;
 export const DICTIONARY_BYTES: number = 64 * 1024;
 
 /** Size of the number of bodies in a page, and of the length of each. */

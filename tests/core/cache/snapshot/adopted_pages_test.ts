@@ -166,7 +166,7 @@ test("Snapshot with another dictionary than that of pages is not used", async ()
   for (let i = 0; i < 96; i++) one.put(i, "saved");
   await one.snapshot.close();
   const other = parts(path);
-  for (let i = 100; i < 196; i++) other.put(i, "stored before the restore");
+  for (let i = 100; i < 400; i++) other.put(i, "stored before the restore");
   const before = stateOf(other.store);
   assert.ok(other.store.usage().compressed.objects > 0);
   assert.equal(await other.restore(), undefined);

@@ -107,6 +107,26 @@ test("MemoryBudget demotes below its limit with each change while memory is shor
   assert.equal(member.steps, 2);
 });
 
+test("MemoryBudget seldom asks many members of which none can demote", () => {
+  const budget = new MemoryBudget(1);
+  let asked = 0;
+  let demotable = 0;
+  const members = Array.from({ length: 800 }, () => ({
+    get demotableBytes() {
+      asked++;
+      return demotable;
+    },
+    demote: () => void (demotable = 0),
+  }));
+  for (const member of members) budget.charge(member, 10);
+  asked = 0;
+  for (const member of members) budget.charge(member, 20);
+  assert.ok(asked > 0 && asked <= 9 * members.length, `received ${asked}`);
+  demotable = 1;
+  for (const member of members.slice(0, 101)) budget.charge(member, 30);
+  assert.equal(demotable, 0, "they are asked after a while");
+});
+
 test("MemoryBudget stops when nothing demotable is left", () => {
   const budget = new MemoryBudget(10);
   const member = {
