@@ -225,6 +225,10 @@ const SECRET_PATH =
 const HARMLESS =
   /^(secrets|namespaces)( "[^"\s]*")? (not found|already exists)$|^secrets( "[^"\s]*")? is forbidden: User "[^"]*" cannot \w+ resource |^Operation cannot be fulfilled on secrets "[^"\s]*": (the object has been modified; please apply|Precondition failed: UID in precondition: [-\w]+, UID in object meta: [-\w]*$)/;
 
+/** Start of the message of a policy that refuses a Secret. */
+const POLICY =
+  /^secrets(?: "[^"\s]*")? is forbidden: (ValidatingAdmissionPolicy '[\w.-]+') /;
+
 /** Credentials in the form of an Authorization header. */
 const AUTHORIZATION =
   /\b(Bearer|bearer|BEARER|Basic|basic|BASIC)(\s+)(?![a-z]+\b)[\w.~+/-]{4,}=*/g;
@@ -363,20 +367,23 @@ function harmlessPart(
   { message = "", details }: Partial<Status>,
 ): Pick<Status, "message" | "details"> {
   const part = (field?: string) => field?.split(/[^\w]/, 1)[0];
+  const [refuser] = POLICY.exec(message)?.slice(1) ?? [];
   const causes = details?.causes?.map(({ reason, field }) => ({
     reason,
     field: part(field),
   }));
-  const named = details?.causes?.map(({ reason, field, message }) =>
-    `${reason} in ${part(field)}${
-      message?.includes("field is immutable") ? ", which is immutable" : ""
-    }`
-  ).join(", ");
+  // Policies and webhooks name neither a reason nor a field.
+  const named = details?.causes?.filter(({ reason, field }) => reason && field)
+    .map(({ reason, field, message }) =>
+      `${reason} in ${part(field)}${
+        message?.includes("field is immutable") ? ", which is immutable" : ""
+      }`
+    ).join(", ");
   return {
     message: HARMLESS.test(message)
       ? message
       : `${
-        named || "the server refused it"
+        named || `${refuser ?? "the server"} refused it`
       } (its message is not shown, because it may contain secret data)`,
     details: details && { ...details, causes },
   };

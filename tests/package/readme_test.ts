@@ -13,7 +13,7 @@ import {
 const QUOTED_REGEXP = /^```\w+ ignore from=(\S+)\n([^]*?)^```$/gm;
 const EMBEDDED_REGEXP = /^```(\w+(?: ignore)?) file=(\S+)\n([^]*?)^```$/gm;
 const LINK_REGEXP = /\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
-const SCRIPT_REGEXP = /npm run (?:-s )?([\w:]+)/g;
+const SCRIPT_REGEXP = /npm run (?:-s )?([\w:-]+)/g;
 
 /** README and guides. */
 const PAGES: readonly string[] = [

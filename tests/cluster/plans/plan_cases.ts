@@ -322,6 +322,29 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
     refuses: STATUS("repositories"),
     finds: [],
   },
+  // Each process has a database of its own, in memory.
+  postgres_schema: {
+    file: "postgres_schema.ts",
+    old: [[
+      "Buffer.from(schemaName(schema)).toString",
+      "Buffer.from(`old ${schemaName(schema)}`).toString",
+    ]],
+    objects: 2,
+    make: (name) => [{
+      apiVersion: SAMPLE,
+      kind: "PostgresSchema",
+      metadata: metadataOf(name),
+      spec: {},
+    }],
+    rival: (name) => ({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: metadataOf(`${name}-postgres`),
+      data: { username: "cml2YWw=" },
+    }),
+    refuses: { group: "", resource: "secrets", field: "data" },
+    finds: ["change", "takeover", "failure"],
+  },
   helm_release: {
     file: "helm_release.ts",
     old: [[

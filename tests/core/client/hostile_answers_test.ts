@@ -152,6 +152,30 @@ test("An error about another kind quotes the server", async () => {
   assert.match(error.message, new RegExp(HIDDEN));
 });
 
+test("An error about a Secret names the policy that refuses it, not its message", async () => {
+  const named = "ValidatingAdmissionPolicy 'plans.example.com'";
+  for (
+    const [text, refuser] of [
+      [`${named} with binding 'all' denied request`, named],
+      ['admission webhook "a.example.com" denied the request', "the server"],
+    ]
+  ) {
+    const body = JSON.stringify({
+      kind: "Status",
+      message: `secrets "web" is forbidden: ${text}: ${HIDDEN}`,
+      reason: "Invalid",
+      details: { name: "web", kind: "secrets", causes: [{ message: HIDDEN }] },
+    });
+    const error = await errorOf(
+      clientOf({ status: 422, body }).get(Secret, KEY),
+    );
+    assert.equal(
+      error.message.replace(/^[^:]*: /, ""),
+      `${refuser} refused it (its message is not shown, because it may contain secret data): received 422 Invalid`,
+    );
+  }
+});
+
 test("An error about a line of a watch of Secrets does not quote it", async () => {
   const status = { kind: "Status", code: 422, message: HIDDEN };
   for (const line of [{ data: HIDDEN }, { type: "ERROR", object: status }]) {
