@@ -2,8 +2,12 @@ import { Client, loadConfig, systemClock } from "@coracle/operator/client";
 import { clientSettings, openConnection } from "@coracle/operator/internal";
 import { ReadOnlyTransport } from "../testing/plan/read_only_transport.ts";
 import type { ClusterReader } from "../testing/plan/read_cluster.ts";
-import type { CommandTerminal, FlagValues } from "./command.ts";
-import { textOf } from "./serving.ts";
+import {
+  type CommandTerminal,
+  type FlagValues,
+  UsageError,
+} from "./command.ts";
+import { listOf, textOf } from "./serving.ts";
 
 /** Flags of the commands that read a cluster. */
 export const CLUSTER_FLAGS = {
@@ -12,6 +16,29 @@ export const CLUSTER_FLAGS = {
   "namespace NAME…": "namespaces to read; by default all",
   "selector LABELS": "labels of the operator's own objects to read",
 } as const;
+
+/** Name of a namespace. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/**
+ * Attempts of a request, whose delays are three seconds together: somebody waits for
+ * the answer.
+ */
+const MAX_ATTEMPTS = 6;
+
+/** Namespaces of the flags; undefined for all. */
+export function namespacesOf(
+  flags: FlagValues,
+): readonly string[] | undefined {
+  const names = listOf(flags, "namespace");
+  for (const name of names) {
+    if (NAMESPACE.test(name)) continue;
+    throw new UsageError(
+      `Cannot use --namespace: it must be the name of a namespace: received "${name}"`,
+    );
+  }
+  return names.length === 0 ? undefined : names;
+}
 
 /** Opens the cluster of the flags for reading; its client can do nothing else. */
 export async function openCluster(
@@ -22,7 +49,10 @@ export async function openCluster(
     context: textOf(flags, "context"),
   });
   const transport = new ReadOnlyTransport(
-    openConnection(config, clientSettings(config, {})),
+    openConnection(
+      config,
+      clientSettings(config, { retry: { maxAttempts: MAX_ATTEMPTS } }),
+    ),
   );
   const client = new Client({ transport }, {
     clock: systemClock,

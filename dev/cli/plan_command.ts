@@ -15,7 +15,12 @@ import {
   UsageError,
 } from "./command.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
-import { CLUSTER_FLAGS, openCluster, progressLine } from "./plan_cluster.ts";
+import {
+  CLUSTER_FLAGS,
+  namespacesOf,
+  openCluster,
+  progressLine,
+} from "./plan_cluster.ts";
 import { isEmptyPlan, planJson, planMarkdown, planText } from "./plan_text.ts";
 import { planPage } from "./window/plan_page.ts";
 import { listOf, requireOutput, textOf, writeOutput } from "./serving.ts";
@@ -149,8 +154,8 @@ async function openSource(
     import("../testing/plan/read_cluster.ts"),
     import("../testing/plan/snapshot.ts"),
   ]);
+  const namespaces = namespacesOf(flags);
   const cluster = await openCluster(flags);
-  const namespaces = listOf(flags, "namespace");
   return {
     async read(kinds, { primaries }) {
       const snapshot = new Snapshot();
@@ -158,7 +163,7 @@ async function openSource(
         await readCluster(cluster, snapshot, {
           kinds,
           primaries,
-          namespaces: namespaces.length === 0 ? undefined : namespaces,
+          namespaces,
           selector: textOf(flags, "selector"),
           hidesSecrets: false,
           now: Date.now,

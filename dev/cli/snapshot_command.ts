@@ -1,7 +1,12 @@
 import type { ReadOptions } from "../testing/plan/read_cluster.ts";
 import { type Command, type FlagValues, UsageError } from "./command.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
-import { CLUSTER_FLAGS, openCluster, progressLine } from "./plan_cluster.ts";
+import {
+  CLUSTER_FLAGS,
+  namespacesOf,
+  openCluster,
+  progressLine,
+} from "./plan_cluster.ts";
 import { listOf, requireFile, textOf } from "./serving.ts";
 
 const DEFAULT_LIMIT = "1GiB";
@@ -44,7 +49,7 @@ export const snapshotCommand: Command = {
     const { readCluster } = await import("../testing/plan/read_cluster.ts");
     const { mixedNote, Snapshot } = await import("../testing/plan/snapshot.ts");
     const { SnapshotFile } = await import("../testing/plan/snapshot_file.ts");
-    const namespaces = listOf(flags, "namespace");
+    const namespaces = namespacesOf(flags);
     const progress = progressLine(terminal);
     const cluster = await openCluster(flags);
     const target = new SnapshotFile(output, limit);
@@ -53,7 +58,7 @@ export const snapshotCommand: Command = {
     try {
       let info = await readCluster(cluster, snapshot ?? target, {
         ...chosen,
-        namespaces: namespaces.length === 0 ? undefined : namespaces,
+        namespaces,
         selector: textOf(flags, "selector"),
         hidesSecrets: flags["secrets"] !== true,
         now: Date.now,
@@ -96,7 +101,7 @@ export const snapshotCommand: Command = {
 async function kindsOfFlags(
   flags: FlagValues,
   file: string | undefined,
-): Promise<Pick<ReadOptions, "kinds" | "primaries">> {
+): Promise<Pick<ReadOptions, "kinds" | "primaries" | "isRequired">> {
   const named = listOf(flags, "kind");
   if (file !== undefined) {
     if (named.length > 0) {
@@ -121,6 +126,7 @@ async function kindsOfFlags(
   }
   if (named.length === 0) return { kinds: undefined };
   return {
+    isRequired: true,
     kinds: named.map((name) => {
       const [kind = "", ...group] = name.split(".");
       return { kind, group: group.length === 0 ? undefined : group.join(".") };

@@ -421,6 +421,10 @@ function notesOf(
     `The cluster does not define ${
       list(undefinedKinds)
     }: apply the definition first; the plan supposes it.`,
+    undefinedKinds.length > 0 && installs &&
+    `The cluster does not define ${
+      list(undefinedKinds)
+    }: the operator installs the definition, which the plan supposes and does not list.`,
     otherDefinitions.length > 0 && !installs &&
     `The cluster's definition of ${
       list(otherDefinitions)

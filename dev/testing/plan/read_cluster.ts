@@ -70,6 +70,8 @@ export interface WantedKind {
 export interface ReadOptions {
   /** Kinds to read; undefined for all that can be listed. */
   readonly kinds: readonly WantedKind[] | undefined;
+  /** Whether a kind that the cluster does not serve is an error. */
+  readonly isRequired?: boolean | undefined;
   /** Kinds to which the selector applies. */
   readonly primaries?: readonly Pick<Kind, "group" | "kind">[] | undefined;
   /** Namespaces to read; undefined for all. */
@@ -101,6 +103,15 @@ export async function readCluster(
   const at = options.now();
   const { gitVersion } = await client.version({ signal: options.signal });
   const served = storedVersions(await client.resources());
+  for (const wanted of options.isRequired ? options.kinds ?? [] : []) {
+    if ([...served.values()].some((one) => isOf(one, wanted))) continue;
+    const { kind, group } = wanted;
+    throw new Error(
+      `Cannot read ${kind}${
+        group ? `.${group}` : ""
+      }: the cluster does not serve this kind`,
+    );
+  }
   const unread: UnreadResource[] = [];
   const resources: SnapshotResource[] = [];
   const digests = secretDigests();
@@ -141,6 +152,8 @@ export async function readCluster(
         }
       } catch (error) {
         if (!ApiError.is(error) || error.status === 401) throw error;
+        // Nothing that is wrong with a selector is left out in silence.
+        if (error.status === 400 && selector !== undefined) throw error;
         const why = error.isForbidden ? "forbidden" : error.message;
         unread.push({
           resource: nameOf(resource),

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { after, test } from "node:test";
+import { ApiServer } from "@coracle/dev/apiserver";
+import { installCrd } from "@coracle/operator/crd";
+import { runCommandLine } from "../../dev/cli/main.ts";
+import { planCommand } from "../../dev/cli/plan_command.ts";
+import { snapshotCommand } from "../../dev/cli/snapshot_command.ts";
+import {
+  type Finding,
+  findingsOf,
+  type PlanReport,
+} from "../../dev/testing/plan/plan_report.ts";
+import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
+import { fixture } from "../testing/plan/cluster_copy.ts";
+import { Site } from "../testing/plan/fixtures/site.ts";
+
+const server = await ApiServer.start();
+after(() => server.stop());
+const folder = temporaryFolder();
+const kubeconfig = writeText(folder, "config", server.kubeconfig);
+await installCrd(server.client, Site);
+
+async function coracle(...args: readonly string[]) {
+  let out = "";
+  let said = "";
+  const code = await runCommandLine([...args, "--kubeconfig", kubeconfig], {
+    colors: false,
+    out: (text) => void (out += text),
+    say: (text) => void (said += text),
+    interrupts: () => new AbortController().signal,
+  }, [planCommand, snapshotCommand]);
+  return { code, out, said };
+}
+
+const plan = (...flags: readonly string[]) =>
+  coracle("plan", fixture("site_old"), ...flags);
+
+const snapshot = (...flags: readonly string[]) =>
+  coracle("snapshot", "--output", `${folder}/snapshot`, ...flags);
+
+test("coracle plan: exit code 0 if there is nothing to do", async () => {
+  const { code, out } = await plan("--for", "2m");
+  assert.equal(code, 0);
+  assert.match(out, /^Nothing to do: /);
+});
+
+test("coracle plan: a selector that is none fails, and is not nothing to do", async () => {
+  const { code, out, said } = await plan("--selector", "tier in (");
+  assert.equal(code, 1);
+  assert.equal(out, "");
+  assert.match(said, /Cannot list sites\.plan\.coracle\.dev: .*requirement/);
+});
+
+test("coracle plan and snapshot refuse what is no name of a namespace", async () => {
+  for (const name of ["No Such", "../secrets", "a".repeat(64)]) {
+    const planned = await plan("--namespace", name);
+    assert.equal(planned.code, 1);
+    assert.match(planned.said, /^Cannot use --namespace: .*: received "/);
+    assert.equal((await snapshot("--namespace", name)).code, 2);
+  }
+});
+
+test("coracle snapshot: a kind that the cluster does not serve leaves no file", async () => {
+  const { code, said } = await snapshot("--kind", "Deployment,Gadget.acme.dev");
+  assert.equal(code, 1);
+  assert.equal(
+    said,
+    "Cannot read Gadget.acme.dev: the cluster does not serve this kind\n",
+  );
+  assert.equal(existsSync(`${folder}/snapshot`), false);
+});
+
+test("coracle snapshot: exit code 0 with a file, 2 for a wrong command line", async () => {
+  assert.equal((await snapshot("--kind", "Site")).code, 0);
+  assert.equal(existsSync(`${folder}/snapshot`), true);
+  assert.equal((await snapshot("--limit", "5x")).code, 2);
+});
+
+test("coracle plan: a server that does not answer fails within seconds", async () => {
+  const port = await closedPort();
+  const unreachable = writeText(
+    folder,
+    "unreachable",
+    server.kubeconfig.replace(
+      /server: .*/,
+      `server: https://127.0.0.1:${port}`,
+    ),
+  );
+  let said = "";
+  const begun = performance.now();
+  const code = await runCommandLine(
+    ["plan", fixture("site_old"), "--kubeconfig", unreachable],
+    {
+      colors: false,
+      out: () => {},
+      say: (text) => void (said += text),
+      interrupts: () => new AbortController().signal,
+    },
+    [planCommand],
+  );
+  assert.equal(code, 1);
+  assert.match(said, /^Cannot .*127\.0\.0\.1/);
+  assert.ok(performance.now() - begun < 20_000, said);
+});
+
+test("coracle plan says that an operator would install its definition", async () => {
+  const fresh = await ApiServer.start();
+  try {
+    const config = writeText(folder, "fresh", fresh.kubeconfig);
+    let out = "";
+    await runCommandLine(
+      ["plan", fixture("site_definition"), "--kubeconfig", config],
+      {
+        colors: false,
+        out: (text) => void (out += text),
+        say: () => {},
+        interrupts: () => new AbortController().signal,
+      },
+      [planCommand],
+    );
+    assert.match(
+      out,
+      /does not define Site: the operator installs the definition, which the plan supposes and does not list\./,
+    );
+  } finally {
+    await fresh.stop();
+  }
+});
+
+test("--fail-on: each finding is found by its part of a plan alone", () => {
+  const change = {
+    ...{ apiVersion: "v1", kind: "Pod", name: "a", cause: "apply" },
+    fields: [],
+  };
+  const object = "Pod a";
+  const taken = { path: ".a", takenFrom: ["kubectl"] };
+  const parts: Record<Finding, Partial<PlanReport>> = {
+    create: { changes: [{ ...change, action: "create" }] },
+    change: { changes: [{ ...change, action: "change" }] },
+    replace: { changes: [{ ...change, action: "replace" }] },
+    delete: { changes: [{ ...change, action: "delete" }] },
+    takeover: { changes: [{ ...change, action: "change", fields: [taken] }] },
+    loop: { loops: [{ object, writes: 2, period: 1, fields: [] }] },
+    failure: { failures: [{ error: "no", count: 1, objects: [] }] },
+    fetch: { fetches: [{ request: "GET /", count: 1, sent: false }] },
+    rights: { missingRights: [{ verb: "get", group: "", resource: "pods" }] },
+  };
+  const resting = {
+    changes: [],
+    loops: [],
+    failures: [],
+    fetches: [],
+    missingRights: [],
+  };
+  for (const [finding, part] of Object.entries(parts)) {
+    const found = findingsOf({ ...resting, ...part } as never as PlanReport);
+    const expected = finding === "takeover" ? ["change", finding] : [finding];
+    assert.deepEqual([...found], expected);
+  }
+});
+
+/** Port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const { createServer } = await import("node:net");
+  const listener = createServer();
+  await new Promise<void>((resolve) =>
+    listener.listen(0, "127.0.0.1", resolve)
+  );
+  const { port } = listener.address() as { readonly port: number };
+  await new Promise<unknown>((resolve) => listener.close(resolve));
+  return port;
+}
