@@ -56,7 +56,7 @@ const SERVER_MIGRATION: ResolvedKind<StorageVersionMigration> = builtIn(
 
 /** Pause between reads of a migration by the server, in milliseconds. */
 const POLL_MS = 1_000;
-/** Number of reads that wait for a server to begin. */
+/** Number of reads that wait for a server to begin, and to end what is done. */
 const MOST_IDLE_READS = 30;
 /** Number of objects that a failed migration names. */
 const MOST_NAMED = 5;
@@ -114,7 +114,10 @@ async function servesMigrations(client: Client): Promise<boolean> {
   return served !== undefined;
 }
 
-/** Lets the server migrate, and waits for it; false if it does not begin. */
+/**
+ * Lets the server migrate, and waits for it; false if it does not begin. What has
+ * succeeded is removed, and what has failed is kept.
+ */
 async function serverMigrates(
   client: Client,
   { metadata, spec }: CrdObject,
@@ -126,6 +129,7 @@ async function serverMigrates(
     spec: { resource },
   }, { signal });
   say?.(`The server migrates them: StorageVersionMigration ${name}.`);
+  let readsAtEnd = 0;
   for (let reads = 1;; reads++) {
     const { status } = await client.get(SERVER_MIGRATION, { name }, { signal });
     const { conditions = [] } = status ?? {};
@@ -139,7 +143,14 @@ async function serverMigrates(
         }`,
       );
     }
-    if (found("Succeeded") !== undefined) return true;
+    // What still runs has the definition to change.
+    if (found("Succeeded") !== undefined) {
+      const runs = found("Running") !== undefined;
+      if (!runs || ++readsAtEnd > MOST_IDLE_READS) {
+        await ifFound(client.delete(SERVER_MIGRATION, { name }, { signal }));
+        return true;
+      }
+    }
     if (conditions.length === 0 && reads > MOST_IDLE_READS) {
       await client.delete(SERVER_MIGRATION, { name }, { signal });
       say?.("The server has not begun, so they are written from here.");

@@ -15,8 +15,11 @@ const MAX_FOLDERS = 200;
  * one to its name, as vim does, later changes are not seen; Bun also misses the
  * replacement.
  */
-export function losesReplacedFiles(): boolean {
-  return process.platform === "linux" && RUNTIME !== "deno";
+export function losesReplacedFiles(
+  platform: string = process.platform,
+  runtime: string = RUNTIME,
+): boolean {
+  return platform === "linux" && runtime !== "deno";
 }
 
 /**

@@ -117,6 +117,15 @@ test("fileReplaced does not see that a file is deleted", async () => {
   });
 });
 
+test("Only on Linux, and not on Deno, watchers lose files that are replaced", () => {
+  const found = ["linux", "darwin", "win32"].map((platform) =>
+    ["node", "bun", "deno"].filter((runtime) =>
+      losesReplacedFiles(platform, runtime)
+    )
+  );
+  assert.deepEqual(found, [["node", "bun"], [], []]);
+});
+
 test("fileReplaced watches 200 folders", {
   skip: losesReplacedFiles()
     ? false

@@ -248,7 +248,32 @@ test("migrateStorage() lets a server migrate that offers to", async () => {
     const { written } = await migrateBy(client, end("Succeeded"));
     assert.equal(written, 0);
     assert.equal(other.hits, 1);
+    // The one that has failed is kept.
+    assert.equal((await client.list(Offer)).items.length, 1);
     assert.deepEqual(await storedVersions(server), ["v1"]);
+  });
+});
+
+test("migrateStorage() removes a migration once the server has ended it", async () => {
+  await withStored(async (server) => {
+    const { client } = server;
+    await installCrd(client, Offer);
+    let steps = 0;
+    await migrateBy(client, async (name) => {
+      const condition = (type: string, status: string) => ({
+        type,
+        status,
+        message: "",
+      });
+      const running = condition("Running", ++steps < 40 ? "True" : "False");
+      const conditions = steps < 35
+        ? [running]
+        : [running, condition("Succeeded", "True")];
+      await client.status.patch(Offer, { name }, { status: { conditions } });
+      assert.equal((await client.list(Offer)).items.length, 1);
+    });
+    assert.equal(steps, 40);
+    assert.deepEqual((await client.list(Offer)).items, []);
   });
 });
 
