@@ -147,6 +147,14 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "memory",
+    what: "the same as primaries, with all default options",
+    unit: "MiB peak RSS",
+    shortUnit: "MiB",
+    subject: "operator, 1M primaries",
+    rivals: {},
+  },
+  {
+    bench: "memory",
     what: "read of a random one of them during the changes",
     unit: "µs/point read",
     shortUnit: "µs",

@@ -1,10 +1,11 @@
 /**
  * Serves more Pods than fit into memory, in a process of its own: each is
- * generated when it is sent. `live_pods_process.ts OBJECTS CHANGES_PER_SECOND`
- * prints one line of JSON when it listens, and ends when its input does.
+ * generated when it is sent. `live_pods_process.ts OBJECTS CHANGES_PER_SECOND
+ * [FINALIZER]` prints one line of JSON when it listens, and ends when its input
+ * does. All Pods have the finalizer, if there is one.
  *
- * There are no ReplicaSets, although the Pods have owners; their watch stays
- * empty. Changes begin after a watch has received the initial state, which it
+ * There are no ReplicaSets, although the Pods have owners, and no ConfigMaps; their
+ * watches stay empty. Changes begin after a watch has received the initial state, which it
  * gets if it asks for it; `/sent` answers with the number of bytes sent so far.
  *
  * @module
@@ -12,30 +13,58 @@
 import { Buffer } from "node:buffer";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { basename, dirname } from "node:path/posix";
 import process from "node:process";
 import { PodFactory } from "./pods.ts";
 
-const [objects = 0, perSecond = 0] = process.argv.slice(2).map(Number);
+const [objects = 0, perSecond = 0] = process.argv.slice(2, 4).map(Number);
+const [, , , , finalizer] = process.argv;
 /** resourceVersion of the initial state; changes continue from there. */
 const VERSION = 10_000_000;
 const PER_WRITE = 16;
 const TICK_MS = 20;
 
+const LINE_FEED = Buffer.from("\n");
+
 const pods = new PodFactory();
 /** Bytes of watches that were sent. */
 let sentBytes = 0;
-const resources: Readonly<Record<string, string>> = {
-  "/api/v1": "pods Pod",
-  "/apis/apps/v1": "replicasets ReplicaSet",
+const resources: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "/api/v1": { pods: "Pod", configmaps: "ConfigMap" },
+  "/apis/apps/v1": { replicasets: "ReplicaSet" },
 };
 
 function discovery(path: string): object {
-  const [name, kind] = (resources[path] ?? "").split(" ");
   const verbs = ["get", "list", "watch"];
   return {
     kind: "APIResourceList",
-    resources: [{ name, kind, namespaced: true, verbs }],
+    resources: Object.entries(resources[path] ?? {}).map(([name, kind]) => ({
+      name,
+      kind,
+      namespaced: true,
+      verbs,
+    })),
   };
+}
+
+/** Watch event of a Pod, with its line feed. */
+function podEvent(type: string, number: number, version: number): Buffer {
+  const event = pods.event(type, number, version);
+  if (finalizer === undefined) return Buffer.concat([event, LINE_FEED]);
+  const head = '"metadata":{';
+  const at = event.indexOf(head) + head.length;
+  return Buffer.concat([
+    event.subarray(0, at),
+    Buffer.from(`"finalizers":["${finalizer}"],`),
+    event.subarray(at),
+    LINE_FEED,
+  ]);
+}
+
+/** Kind of a resource by its path, and its apiVersion. */
+function kindOf(pathname: string): readonly [kind: string, version: string] {
+  const [folder, name] = [dirname(pathname), basename(pathname)];
+  return [resources[folder]?.[name] ?? "", folder.replace(/^\/apis?\//, "")];
 }
 
 function send(response: ServerResponse, value: object): void {
@@ -59,12 +88,11 @@ function bookmark(kind: string, apiVersion: string): Buffer {
 }
 
 async function sendState(response: ServerResponse): Promise<void> {
-  const lineFeed = Buffer.from("\n");
   for (let first = 0; first < objects; first += PER_WRITE) {
     const parts: Buffer[] = [];
     const end = Math.min(first + PER_WRITE, objects);
     for (let i = first; i < end; i++) {
-      parts.push(pods.event("ADDED", i, i + 1), lineFeed);
+      parts.push(podEvent("ADDED", i, i + 1));
     }
     await write(response, Buffer.concat(parts));
   }
@@ -78,8 +106,7 @@ async function sendChanges(response: ServerResponse): Promise<void> {
     const due = (performance.now() - start) * perSecond / 1000;
     for (; sent < due; sent++) {
       const pod = sent * 7919 % objects;
-      const line = pods.event("MODIFIED", pod, VERSION + 1 + sent);
-      await write(response, Buffer.concat([line, Buffer.from("\n")]));
+      await write(response, podEvent("MODIFIED", pod, VERSION + 1 + sent));
     }
   }
 }
@@ -96,7 +123,7 @@ async function watch(
       ? sendState(response)
       : write(response, bookmark("Pod", "v1")));
     await sendChanges(response);
-  } else response.write(bookmark("ReplicaSet", "apps/v1"));
+  } else response.write(bookmark(...kindOf(pathname)));
 }
 
 const server = createServer((request, response) => {
@@ -114,9 +141,8 @@ const server = createServer((request, response) => {
   } else if (pathname in resources) send(response, discovery(pathname));
   else {
     const metadata = { resourceVersion: String(VERSION) };
-    const kind = pathname.endsWith("/pods") ? "PodList" : "ReplicaSetList";
-    const apiVersion = pathname.endsWith("/pods") ? "v1" : "apps/v1";
-    send(response, { kind, apiVersion, metadata, items: [] });
+    const [kind, apiVersion] = kindOf(pathname);
+    send(response, { kind: `${kind}List`, apiVersion, metadata, items: [] });
   }
 });
 server.listen(0, "127.0.0.1", () => {

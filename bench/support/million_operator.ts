@@ -2,12 +2,14 @@ import process from "node:process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KubernetesObject } from "@coracle/operator/kinds";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import { ReplicaSet } from "../../core/kinds/apps_v1.ts";
-import { Pod } from "../../core/kinds/core_v1.ts";
+import { ConfigMap, Pod } from "../../core/kinds/core_v1.ts";
+import { defaultFinalizer } from "../../core/controller/finalizer.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { limitHeapGrowth } from "../../core/operator/process_memory.ts";
@@ -31,9 +33,11 @@ const MIB = 1024 ** 2;
  * Starts `live_pods_process.ts`.
  *
  * @param changesPerSecond Changes of the Pods after the first list.
+ * @param finalizer Finalizer of all Pods; none if absent.
  */
 export async function startMillion(
   changesPerSecond: number,
+  finalizer?: string,
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const { program, flags } = currentRuntime();
   const file = fileURLToPath(
@@ -41,7 +45,13 @@ export async function startMillion(
   );
   const child = spawn(
     program,
-    [...flags, file, String(OBJECTS), String(changesPerSecond)],
+    [
+      ...flags,
+      file,
+      String(OBJECTS),
+      String(changesPerSecond),
+      ...finalizer === undefined ? [] : [finalizer],
+    ],
     { stdio: ["pipe", "pipe", "inherit"] },
   );
   const [line] = await once(createInterface(child.stdout), "line");
@@ -167,5 +177,50 @@ export async function followMillion(): Promise<readonly Measure[]> {
     { unit: "changes/s", value: perSecond },
     { unit: "µs/point read", value: median(reads) },
     { unit: "µs/index lookup of 8", value: median(lookups) },
+  ];
+}
+
+/**
+ * Measures an operator with a million primaries and all default options: they have
+ * an interval, a finalizer and an owned kind, and each change runs one.
+ */
+export async function reconcileMillion(): Promise<readonly Measure[]> {
+  limitHeapGrowth();
+  const server = await startMillion(CHANGES_PER_SECOND, defaultFinalizer(Pod));
+  const memory = watchMemory();
+  const transport = await openHttpTransport({ server: server.url });
+  const operator = new Operator({
+    client: new Client({ transport }),
+    logger: silentLogger,
+    cache: { budget: "200MiB" },
+    syncTimeout: "10m",
+  });
+  let runs = 0;
+  const controller = operator.register(Pod, {
+    reconcile() {
+      runs++;
+    },
+    cleanup() {},
+  }, { owns: [ConfigMap] });
+  const cpu = cpuTime();
+  await operator.start();
+  while (runs < OBJECTS) await sleep(SAMPLE_MS);
+  const firstCpu = (cpuTime() - cpu) / OBJECTS;
+  const before = runs;
+  const begun = performance.now();
+  await sleep(CURRENT_MS);
+  const perSecond = 1000 * (runs - before) / (performance.now() - begun);
+  verify(perSecond > CHANGES_PER_SECOND / 2, `it must keep up: ${perSecond}`);
+  const { delayed } = controller.health();
+  verify(delayed > 0.99 * OBJECTS, "all must wait for their interval");
+  memory.stop();
+  await operator.stop();
+  await transport.close();
+  await server.stop();
+  return [
+    peakRss(),
+    { unit: "MiB RSS", value: memory.curve.at(-1)?.[1] ?? NaN },
+    { unit: "µs CPU/object to first run", value: firstCpu },
+    { unit: "runs/s", value: perSecond },
   ];
 }

@@ -85,6 +85,9 @@ export const TARGETS: readonly Target[] = [
   ...targets("memory", "operator, 1M", {
     "MiB peak RSS": atMost(512),
   }),
+  ...targets("memory", "operator, 1M primaries", {
+    "MiB peak RSS": atMost(360),
+  }),
   ...targets("queue", "coracle", {
     "M operations/s": atLeast(5),
     "ns/operation": atMostTimes(1 / 3, "client-go"),

@@ -18,8 +18,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
@@ -187,10 +188,13 @@ async function done(): Promise<void> {
 }
 
 const folder = await mkdtemp(join(tmpdir(), "soak-"));
+// Also when the soak fails or is killed: its server ends with its input.
+process.once("exit", () => rmSync(folder, { recursive: true }));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => process.exit(128 + constants.signals[signal]));
+}
 const kubeconfig = join(folder, "kubeconfig");
 const { child, says } = await startServer(kubeconfig);
-// Also when the soak fails; a server that has ended takes no harm.
-process.once("exit", () => child.kill());
 const random = new Random(seed + 1);
 const metrics = new MetricsRegistry();
 const client = await Client.load({
@@ -234,9 +238,8 @@ process.stdout.write("No change was lost, and the metrics are right.\n");
 await Promise.all([soaked.operator.stop(), witness.stop()]);
 await Promise.all([client, truth, witnessClient].map((each) => each.close()));
 const ended = once(child, "exit");
-child.stdin.end("end\n");
+child.stdin.end();
 await ended;
-await rm(folder, { recursive: true });
 
 const grown: string[] = [];
 for (const { what, file, read, share, more } of MEASURES) {

@@ -1,6 +1,7 @@
 /**
  * Server process of a soak: an API server whose objects change, with random
- * faults, until a line on its standard input ends both.
+ * faults, until a line on its standard input ends both. It ends with that input,
+ * also when the process that started it was killed.
  */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -16,6 +17,7 @@ import { Weather } from "./weather.ts";
 
 const [kubeconfig = "", objects, seed, changes, http, way] = process.argv
   .slice(2);
+process.stdin.once("end", () => process.exit()).resume();
 const clock = systemClock;
 const random = new Random(Number(seed));
 const server = await ApiServer.start({
@@ -53,7 +55,3 @@ const rough = proxy === undefined ? "" : `, ${proxy.faults} of the proxy`;
 process.stdout.write(
   `${churn.changes} changes during ${weather.faults} faults${rough}\n`,
 );
-await once(process.stdin, "data");
-await proxy?.stop();
-await server.stop();
-process.exit();

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { currentRuntime } from "../../client/transport/runtime.ts";
 import { type ByteRange, NO_BYTES } from "../../json/byte_range.ts";
 
 /** Size of the unit of addresses, in bytes: 32 bits reach 16 GiB. */
@@ -17,9 +18,21 @@ const HEAD_UNITS = 2;
 const FREE = 0xffffffff;
 /** Share of the arena that may be dead space before a slab is cleared. */
 const MAX_DEAD_SHARE = 0.25;
+/** Maximum number of slabs of the full size that wait for their next use. */
+const MAX_UNUSED = 32;
+/**
+ * Memory of slabs of the full size. V8 collects garbage because its external memory
+ * has grown, 20 times in a first list of 200 MiB; shared memory it does not count.
+ */
+const SlabMemory = currentRuntime() === "node"
+  ? SharedArrayBuffer
+  : ArrayBuffer;
+
+/** Size of the memory that starts a collection; glibc maps it untouched. */
+const UNTOUCHED_BYTES = 32 << 20;
 
 interface Slab {
-  readonly memory: ArrayBuffer;
+  readonly memory: ArrayBufferLike;
   readonly bytes: Buffer;
   /** View of the memory in units, for the heads of records. */
   readonly units: Uint32Array;
@@ -51,11 +64,6 @@ export class SlabArena implements ByteRange {
   readonly #slabs: (Slab | undefined)[] = [];
   /** Number of the slab that records are written to; -1 before the first. */
   #current = -1;
-  /**
-   * Empty slab of the full size, which is opened next: in a full store, bodies are
-   * added and compressed at the same rate.
-   */
-  #spare: Slab | undefined;
   #allocatedBytes = 0;
   #liveUnits = 0;
 
@@ -65,7 +73,7 @@ export class SlabArena implements ByteRange {
 
   /** Allocated memory in bytes, dead space included. */
   get allocatedBytes(): number {
-    return this.#allocatedBytes + (this.#spare?.memory.byteLength ?? 0);
+    return this.#allocatedBytes;
   }
 
   get liveBytes(): number {
@@ -133,7 +141,6 @@ export class SlabArena implements ByteRange {
   /** Frees all records. */
   clear(): void {
     for (const slab of this.#slabs) if (slab !== undefined) discard(slab);
-    this.#dropSpare();
     this.#slabs.length = this.#allocatedBytes = this.#liveUnits = 0;
     this.#current = -1;
     this.bytes = NO_BYTES;
@@ -184,7 +191,7 @@ export class SlabArena implements ByteRange {
     }
     const wanted = Math.max(FIRST_SLAB_BYTES, this.#allocatedBytes * GROWTH);
     const size = Math.max(Math.min(wanted, SLAB_BYTES), needed);
-    const slab = this.#takeSpare(size) ?? makeSlab(size);
+    const slab = makeSlab(size);
     this.#slabs[number] = slab;
     this.#current = number;
     this.#allocatedBytes += slab.memory.byteLength;
@@ -196,24 +203,7 @@ export class SlabArena implements ByteRange {
     if (slab === undefined) return;
     this.#allocatedBytes -= slab.memory.byteLength;
     this.#slabs[number] = undefined;
-    if (slab.memory.byteLength !== SLAB_BYTES) return discard(slab);
-    this.#dropSpare();
-    this.#spare = slab;
-  }
-
-  /** Takes the spare slab, if it has the required size. */
-  #takeSpare(size: number): Slab | undefined {
-    const spare = this.#spare;
-    if (spare?.memory.byteLength !== size) return undefined;
-    this.#spare = undefined;
-    spare.top = 0;
-    spare.live = 0;
-    return spare;
-  }
-
-  #dropSpare(): void {
-    if (this.#spare !== undefined) discard(this.#spare);
-    this.#spare = undefined;
+    discard(slab);
   }
 
   /**
@@ -259,8 +249,23 @@ export class SlabArena implements ByteRange {
   }
 }
 
+/**
+ * Slabs of the full size that no arena uses: in a full store, bodies are added and
+ * compressed at the same rate.
+ */
+const unused: Slab[] = [];
+
 function makeSlab(size: number): Slab {
-  const memory = new ArrayBuffer(Math.ceil(size / UNIT) * UNIT);
+  const length = Math.ceil(size / UNIT) * UNIT;
+  const slab = length === SLAB_BYTES ? unused.pop() : undefined;
+  if (slab !== undefined) {
+    slab.top = 0;
+    slab.live = 0;
+    return slab;
+  }
+  const memory = length === SLAB_BYTES
+    ? new SlabMemory(length)
+    : new ArrayBuffer(length);
   return {
     memory,
     bytes: Buffer.from(memory),
@@ -271,11 +276,23 @@ function makeSlab(size: number): Slab {
 }
 
 /**
- * Frees the memory of a slab immediately. A garbage collection would free it,
- * too, but it starts only when tens of megabytes outside the heap wait for it.
+ * Keeps a slab for its next use, or frees its memory immediately. A garbage
+ * collection would free it, too, but it starts only when tens of megabytes outside
+ * the heap wait for it. Shared memory waits for one, which other memory starts,
+ * that is never touched and takes no place.
  */
-function discard({ memory }: Slab): void {
-  memory.transfer(0);
+function discard(slab: Slab): void {
+  const { memory } = slab;
+  if (memory.byteLength === SLAB_BYTES) {
+    unused.push(slab);
+    if (unused.length <= MAX_UNUSED) return;
+    for (const { memory } of unused.splice(0)) free(memory);
+    if (SlabMemory === SharedArrayBuffer) new ArrayBuffer(UNTOUCHED_BYTES);
+  } else free(memory);
+}
+
+function free(memory: ArrayBufferLike): void {
+  if (memory instanceof ArrayBuffer) memory.transfer(0);
 }
 
 function recordUnits(length: number): number {

@@ -60,6 +60,8 @@ export class LendingSocket extends Duplex {
   #end = 0;
   /** Number of bytes that were passed on. */
   #passed = 0;
+  /** Lengths of the chunks that wait to be read. */
+  readonly #lengths: number[] = [];
   #isDue = false;
   #isFull = false;
 
@@ -132,6 +134,11 @@ export class LendingSocket extends Duplex {
     return this;
   }
 
+  /** Reads a chunk as it was passed on; all that wait would be joined in a copy. */
+  override read(size?: number): Buffer | null {
+    return super.read(size ?? this.#lengths.shift());
+  }
+
   override _read(): void {
     if (!this.#isFull) return;
     this.#isFull = false;
@@ -186,6 +193,7 @@ export class LendingSocket extends Duplex {
     const chunk = this.#slab.bytes.subarray(this.#start, this.#end);
     this.#start = this.#end;
     this.#passed += chunk.length;
+    this.#lengths.push(chunk.length);
     if (!this.push(chunk)) this.#isFull = true;
   }
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
+import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { SlabArena } from "../../../../core/cache/store/slab_arena.ts";
 
 function content(owner: number, length: number): Uint8Array {
@@ -103,4 +105,21 @@ test("SlabArena reuses an empty slab before it allocates a new one", () => {
   assert.equal(memories.size, 2);
   arena.free(kept);
   assert.ok(arena.allocatedBytes <= 256 * 1024);
+});
+
+test("V8 counts no slab, and learns of memory that arenas have freed", {
+  skip: currentRuntime() !== "node",
+}, () => {
+  const MIB = 2 ** 20;
+  const { external } = process.memoryUsage();
+  const counted = () => (process.memoryUsage().external - external) / MIB;
+  const arena = new SlabArena(() => assert.fail("nothing has to move"));
+  const addresses = Array.from(
+    { length: 4_000 },
+    (_, owner) => arena.allocate(owner, 16_000),
+  );
+  assert.ok(arena.allocatedBytes > 60 * MIB);
+  assert.ok(counted() < 4, `${counted()} MiB`);
+  for (const address of addresses) arena.free(address);
+  assert.ok(counted() > 28, `${counted()} MiB`);
 });

@@ -5,9 +5,15 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { after, test } from "node:test";
+import {
+  LendingSocket,
+  type ReadOptions,
+} from "../../../../core/client/transport/lending_socket.ts";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import { get, withTransport } from "../../../support/transport_case.ts";
@@ -37,6 +43,27 @@ test("Transport reads a long body into memory that it uses again", {
     }
     assert.ok(memory.size <= 40, `${memory.size} slabs of 64 KiB`);
   });
+});
+
+test("LendingSocket gives each of several chunks that wait without a copy", async () => {
+  let onread: ReadOptions["onread"] | undefined;
+  const socket = new LendingSocket((options) => {
+    onread = options.onread;
+    return new PassThrough() as unknown as Socket;
+  });
+  const text = ["first", "second", "third"];
+  for (const part of text) {
+    Buffer.from(part).copy(onread!.buffer);
+    onread!.callback(part.length);
+    await Promise.resolve(); // Each turn passes a chunk on.
+  }
+  const chunks: Buffer[] = [];
+  for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) {
+    chunks.push(chunk);
+  }
+  assert.deepEqual(chunks.map(String), text);
+  assert.equal(new Set(chunks.map(({ buffer }) => buffer)).size, 1);
+  socket.destroy();
 });
 
 test("Transport keeps what a reader has not given back", async () => {
