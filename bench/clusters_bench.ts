@@ -1,7 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { Client } from "../core/client/client.ts";
 import { configFromText } from "../core/config/load_config.ts";
 import { ConfigMap, Secret, Service } from "../core/kinds/core_v1.ts";
@@ -15,28 +11,8 @@ import {
   type Subject,
   verify,
 } from "./support/bench.ts";
-import { currentRuntime } from "./support/runtime.ts";
 import { cpuTime, memoryNow, peakRss } from "./support/sampling.ts";
-
-/** Starts the servers of `clusters_server_process.ts`. */
-async function startServers(clusters: number) {
-  const { program, flags } = currentRuntime();
-  const file = new URL("./support/clusters_server_process.ts", import.meta.url);
-  const child = spawn(
-    program,
-    [...flags, fileURLToPath(file), String(clusters)],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
-  const [line] = await once(createInterface(child.stdout), "line");
-  return {
-    kubeconfigs: JSON.parse(line) as readonly string[],
-    async stop() {
-      const exit = once(child, "exit");
-      child.stdin.end();
-      await exit;
-    },
-  };
-}
+import { startChildServer } from "./support/child_server.ts";
 
 /** Memory that is held, after a turn in which finalizers run. */
 async function held() {
@@ -48,9 +24,12 @@ async function held() {
 /** Operator that one cluster has joined, and then more. */
 async function run(clusters: number): Promise<readonly Measure[]> {
   limitHeapGrowth();
-  const servers = await startServers(clusters + 1);
+  const servers = await startChildServer<readonly string[]>(
+    "clusters_server_process.ts",
+    clusters + 1,
+  );
   const all = await Promise.all(
-    servers.kubeconfigs.map(async (text, index) => ({
+    servers.ready.map(async (text, index) => ({
       name: `cluster-${index}`,
       target: await configFromText(text),
     })),

@@ -1,9 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import process from "node:process";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { untyped } from "../core/api/kind.ts";
 import { Client } from "../core/client/client.ts";
 import { configFromText } from "../core/config/load_config.ts";
@@ -17,8 +13,8 @@ import {
   verify,
 } from "./support/bench.ts";
 import { manyKind } from "./support/many_kinds.ts";
-import { currentRuntime } from "./support/runtime.ts";
 import { cpuTime, memoryNow, peakOfStart } from "./support/sampling.ts";
+import { startChildServer } from "./support/child_server.ts";
 
 const MIB = 2 ** 20;
 
@@ -33,26 +29,6 @@ interface Load {
   readonly follows?: boolean;
   /** Budget of the caches; that of the operator by default. */
   readonly budget?: string;
-}
-
-/** Starts the server of `kinds_server_process.ts`. */
-async function startServer({ kinds, objects, http }: Load) {
-  const { program, flags } = currentRuntime();
-  const file = new URL("./support/kinds_server_process.ts", import.meta.url);
-  const child = spawn(
-    program,
-    [...flags, fileURLToPath(file), ...[kinds, objects, http].map(String)],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
-  const [line] = await once(createInterface(child.stdout), "line");
-  return {
-    kubeconfig: JSON.parse(line) as string,
-    async stop() {
-      const exit = once(child, "exit");
-      child.stdin.end();
-      await exit;
-    },
-  };
 }
 
 /** Number of open descriptors. */
@@ -71,8 +47,13 @@ async function held() {
 async function run(load: Load): Promise<readonly Measure[]> {
   const { kinds, objects, follows = false, budget } = load;
   limitHeapGrowth();
-  const server = await startServer(load);
-  const client = new Client(await configFromText(server.kubeconfig));
+  const server = await startChildServer<string>(
+    "kinds_server_process.ts",
+    kinds,
+    objects,
+    load.http,
+  );
+  const client = new Client(await configFromText(server.ready));
   const operator = new Operator({
     client,
     logger: silentLogger,

@@ -6,11 +6,7 @@
  *
  * @module
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import process from "node:process";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { configFromText } from "@coracle/operator/client";
 import { clientSettings } from "../core/client/client_options.ts";
 import { openConnection } from "../core/client/connection.ts";
@@ -22,8 +18,8 @@ import {
   type Subject,
   verify,
 } from "./support/bench.ts";
-import { currentRuntime } from "./support/runtime.ts";
 import { cpuTime, peakRss } from "./support/sampling.ts";
+import { startChildServer } from "./support/child_server.ts";
 
 /** Objects of a cluster. */
 interface Load {
@@ -35,33 +31,14 @@ interface Load {
   readonly isUpgrade?: boolean;
 }
 
-/** Starts the server of `plan_server_process.ts`. */
-async function startServer({ sites, others, isUpgrade }: Load) {
-  const { program, flags } = currentRuntime();
-  const file = new URL("./support/plan_server_process.ts", import.meta.url);
-  const child = spawn(
-    program,
-    [
-      ...flags,
-      fileURLToPath(file),
-      ...[String(sites), String(others), isUpgrade ? "old" : "none"],
-    ],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
-  const [line] = await once(createInterface(child.stdout), "line");
-  return {
-    kubeconfig: JSON.parse(line) as string,
-    async stop() {
-      const ended = once(child, "exit");
-      child.stdin.end();
-      await ended;
-    },
-  };
-}
-
 async function run(load: Load): Promise<readonly Measure[]> {
-  const server = await startServer(load);
-  const config = await configFromText(server.kubeconfig);
+  const server = await startChildServer<string>(
+    "plan_server_process.ts",
+    load.sites,
+    load.others,
+    load.isUpgrade ? "old" : "none",
+  );
+  const config = await configFromText(server.ready);
   const transport = openConnection(config, clientSettings(config, {}));
   const now = performance.now.bind(performance);
   let listed = 0;

@@ -25,7 +25,7 @@ async function start(isWarm: boolean): Promise<readonly Measure[]> {
   const path = process.env[FOLDER] ?? "";
   if (!isWarm) rmSync(path, { recursive: true, force: true });
   const server = await startMillion(0);
-  const transport = await openHttpTransport({ server: server.url });
+  const transport = await openHttpTransport({ server: server.ready.url });
   const operator = new Operator({
     client: new Client({ transport }),
     logger: silentLogger,
@@ -38,7 +38,7 @@ async function start(isWarm: boolean): Promise<readonly Measure[]> {
   const [from, cpu] = [performance.now(), cpuTime()];
   await operator.start();
   const [seconds, time] = [performance.now() - from, cpuTime() - cpu];
-  const answer = await fetch(`${server.url}/sent`);
+  const answer = await fetch(`${server.ready.url}/sent`);
   const { bytes } = await answer.json() as { bytes: number };
   verify(isWarm === (bytes < MIB), "only the cold start may list");
   const factory = new PodFactory();

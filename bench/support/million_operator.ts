@@ -1,9 +1,5 @@
 import process from "node:process";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { KubernetesObject } from "@coracle/operator/kinds";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
@@ -16,8 +12,8 @@ import { limitHeapGrowth } from "../../core/operator/process_memory.ts";
 import { watch } from "../../core/controller/watch/watch_source.ts";
 import { type Measure, verify } from "./bench.ts";
 import { PodFactory } from "./pods.ts";
-import { currentRuntime } from "./runtime.ts";
 import { cpuTime, median, peakRss } from "./sampling.ts";
+import { type ChildServer, startChildServer } from "./child_server.ts";
 
 /** Number of Pods; fewer for a profile, by the variable. */
 export const OBJECTS: number = Number(
@@ -38,31 +34,13 @@ const MIB = 1024 ** 2;
 export async function startMillion(
   changesPerSecond: number,
   finalizer?: string,
-): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const { program, flags } = currentRuntime();
-  const file = fileURLToPath(
-    new URL("./live_pods_process.ts", import.meta.url),
+): Promise<ChildServer<{ readonly url: string }>> {
+  return await startChildServer(
+    "live_pods_process.ts",
+    OBJECTS,
+    changesPerSecond,
+    ...finalizer === undefined ? [] : [finalizer],
   );
-  const child = spawn(
-    program,
-    [
-      ...flags,
-      file,
-      String(OBJECTS),
-      String(changesPerSecond),
-      ...finalizer === undefined ? [] : [finalizer],
-    ],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
-  const [line] = await once(createInterface(child.stdout), "line");
-  return {
-    url: (JSON.parse(line) as { url: string }).url,
-    async stop() {
-      const exit = once(child, "exit");
-      child.stdin.end();
-      await exit;
-    },
-  };
 }
 
 /** Samples the memory of this process. */
@@ -108,7 +86,7 @@ export async function followMillion(): Promise<readonly Measure[]> {
   limitHeapGrowth();
   const server = await startMillion(CHANGES_PER_SECOND);
   const memory = watchMemory();
-  const transport = await openHttpTransport({ server: server.url });
+  const transport = await openHttpTransport({ server: server.ready.url });
   const operator = new Operator({
     client: new Client({ transport }),
     logger: silentLogger,
@@ -188,7 +166,7 @@ export async function reconcileMillion(): Promise<readonly Measure[]> {
   limitHeapGrowth();
   const server = await startMillion(CHANGES_PER_SECOND, defaultFinalizer(Pod));
   const memory = watchMemory();
-  const transport = await openHttpTransport({ server: server.url });
+  const transport = await openHttpTransport({ server: server.ready.url });
   const operator = new Operator({
     client: new Client({ transport }),
     logger: silentLogger,

@@ -1,8 +1,4 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { currentRuntime } from "./runtime.ts";
+import { startChildServer } from "./child_server.ts";
 
 /** Options of a {@linkcode PodServer}. */
 export interface PodServerOptions {
@@ -27,16 +23,13 @@ export interface PodServer {
 export async function startPodServer(
   options: PodServerOptions,
 ): Promise<PodServer> {
-  const { program, flags } = currentRuntime();
   const { objects, events, scheme } = options;
-  const file = new URL("./pod_server_process.ts", import.meta.url);
-  const child = spawn(
-    program,
-    [...flags, fileURLToPath(file), String(objects), String(events), scheme],
-    { stdio: ["pipe", "pipe", "inherit"] },
+  const { ready: { url, authority }, stop } = await startChildServer<PodServer>(
+    "pod_server_process.ts",
+    objects,
+    events,
+    scheme,
   );
-  const [line] = await once(createInterface(child.stdout), "line");
-  const { url, authority } = JSON.parse(line) as PodServer;
   // A separate socket, so that the subject's connection pool is unaffected.
   const send = async () => {
     const { request } = await import(`node:${options.scheme}`);
@@ -47,10 +40,6 @@ export async function startPodServer(
     url,
     authority,
     send: () => void send(),
-    async stop() {
-      const exit = once(child, "exit");
-      child.stdin.end();
-      await exit;
-    },
+    stop,
   };
 }

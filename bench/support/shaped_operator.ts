@@ -1,8 +1,4 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import process from "node:process";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { untyped } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
@@ -12,9 +8,9 @@ import type { OperatorCacheOptions } from "../../core/operator/operator_options.
 import { Operator } from "../../core/operator/operator.ts";
 import { limitHeapGrowth } from "../../core/operator/process_memory.ts";
 import { type Measure, verify } from "./bench.ts";
-import { currentRuntime } from "./runtime.ts";
 import { cpuTime, memoryNow, peakOfStart } from "./sampling.ts";
 import { type Shape, SHAPES } from "./shapes.ts";
+import { startChildServer } from "./child_server.ts";
 
 const MIB = 2 ** 20;
 /** Objects of each kind that are read and compared. */
@@ -28,26 +24,6 @@ function withoutManagers(object: unknown): string {
     object,
     (key, value) => key === "managedFields" ? undefined : value,
   );
-}
-
-/** Starts `shapes_server_process.ts`. */
-async function startServer(shapes: keyof typeof SHAPES, objects: number) {
-  const { program, flags } = currentRuntime();
-  const file = new URL("./shapes_server_process.ts", import.meta.url);
-  const child = spawn(
-    program,
-    [...flags, fileURLToPath(file), shapes, String(objects)],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
-  const [line] = await once(createInterface(child.stdout), "line");
-  return {
-    url: JSON.parse(line) as string,
-    async stop() {
-      const exit = once(child, "exit");
-      child.stdin.end();
-      await exit;
-    },
-  };
 }
 
 /**
@@ -64,8 +40,12 @@ export async function followShapes(
   limitHeapGrowth();
   const shapes: readonly Shape[] = SHAPES[name];
   const [first, ...owned] = shapes.map(({ kind }) => untyped(kind));
-  const server = await startServer(name, objects);
-  const transport = await openHttpTransport({ server: server.url });
+  const server = await startChildServer<string>(
+    "shapes_server_process.ts",
+    name,
+    objects,
+  );
+  const transport = await openHttpTransport({ server: server.ready });
   const operator = new Operator({
     client: new Client({ transport }),
     logger: silentLogger,

@@ -10,7 +10,7 @@
  */
 const NEEDS_OWN_PROCESS = new RegExp(
   [
-    /process\.(?:chdir|exit\(|kill\(process\.pid|once|on\()/,
+    /process\.(?:chdir|exit\(|kill|once|on\()/,
     /process\.(?:emit|memoryUsage)|Object\.assign\(process\.env/,
     /globalThis(?:\.\w+|\[[^\]]+\]) = |mock\.|FinalizationRegistry|registerHooks/,
     /failFirstImports|setFlagsFromString|global(?:This)?\.gc\b/,

@@ -3,15 +3,16 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import process from "node:process";
 import { test } from "node:test";
-import type { TestClusterOptions, TestedOperator } from "@coracle/dev";
-import type { HttpRequest, StreamRequest } from "@coracle/operator/client";
-import { ConfigMap, Deployment, Namespace, Pod } from "../../core/kinds/mod.ts";
-import { ActingTransport } from "../../dev/testing/acting_transport.ts";
+import { ConfigMap, Deployment, Namespace, Pod } from "@coracle/operator/kinds";
 import {
   TestCluster,
+  type TestClusterOptions,
+  type TestedOperator,
+  VirtualClock,
   withTestCluster,
-} from "../../dev/testing/test_cluster.ts";
-import { VirtualClock } from "../../dev/testing/virtual_clock.ts";
+} from "@coracle/dev";
+import type { HttpRequest, StreamRequest } from "@coracle/operator/client";
+import { ActingTransport } from "../../dev/testing/acting_transport.ts";
 
 const cluster = "embedded";
 const virtual = () => ({ cluster, clock: new VirtualClock() }) as const;

@@ -1,29 +1,15 @@
 import process from "node:process";
-import { z } from "zod";
-import {
-  ApiError,
-  type KubernetesObject,
-  type UntypedObject,
-} from "@coracle/operator/client";
+import { ApiError, type UntypedObject } from "@coracle/operator/client";
 import type { RunCause } from "@coracle/operator/core";
-import {
-  crdManifest,
-  type DefinedKind,
-  defineKind,
-} from "@coracle/operator/crd";
-import type { ConfigMap } from "@coracle/operator/kinds";
+import { crdManifest, type DefinedKind } from "@coracle/operator/crd";
 import type { LeaseSpec } from "../../../core/operator/lease_data.ts";
 import type {
   EventEntry,
   RequestEntry,
 } from "../../../dev/testing/check/trace.ts";
 import { World } from "../../../dev/testing/check/world.ts";
-import type { WorldObjects } from "../../../dev/testing/check/world_objects.ts";
-import { metricReader } from "../../soak/soaked_operator.ts";
 import {
   childName,
-  type ChildSource,
-  finalizerOf,
   Fleet,
   type Primary,
   PRIMARY_KINDS,
@@ -32,7 +18,6 @@ import {
 import {
   CARGO,
   type ControllerPlan,
-  KINDS,
   NAMESPACES,
   type ObjectStep,
   type SeedPlan,
@@ -40,6 +25,13 @@ import {
   type Step,
   type WatchStep,
 } from "./seed_plan.ts";
+import {
+  API_VERSION,
+  cargoKind,
+  hasPerturbation,
+  primariesIn,
+} from "./seed_objects.ts";
+import { type SeedState, StateJudge } from "./state_judge.ts";
 
 /** Something that did not hold in the run of a plan. */
 export interface Violation {
@@ -47,16 +39,11 @@ export interface Violation {
   readonly detail: string;
 }
 
-const API_VERSION = "fleet.coracle.dev/v1";
 const MINUTE_MS = 60_000;
 /** Finalizer of the user. */
 const GUARD = "user.coracle.dev/guard";
 /** Time without change after which everything must be as it should be. */
 const STILL_MS = MINUTE_MS;
-/** Time in which an idle operator must send nothing. */
-const IDLE_MS = 2 * MINUTE_MS;
-/** Timers that an operator may have more than before there was an object. */
-const MORE_TIMERS = 2;
 /** Actions of a run, beyond which it is a loop. */
 const MAX_ACTIONS = 20_000;
 
@@ -76,19 +63,19 @@ export async function runSeed(plan: SeedPlan): Promise<Violation[]> {
   return judged.violations;
 }
 
-class SeedRun {
+class SeedRun implements SeedState {
   readonly violations: Violation[] = [];
-  readonly #plan: SeedPlan;
+  readonly plan: SeedPlan;
   /** Controllers with the namespaces that they have now. */
-  #controllers: readonly ControllerPlan[];
-  readonly #fleets: Fleet[] = [];
-  readonly #registry: Registry = {
+  controllers: readonly ControllerPlan[];
+  readonly fleets: Fleet[] = [];
+  readonly registry: Registry = {
     entries: new Set(),
     running: new Map(),
     generations: new Map(),
   };
   /** What the user has written last, by kind, namespace and name. */
-  readonly #asked: Map<string, { value: string; marked: boolean }> = new Map();
+  readonly asked: Map<string, { value: string; marked: boolean }> = new Map();
   #world: World | undefined;
   /** Whether runs no longer fail by themselves, those of new incarnations included. */
   #isCalm = false;
@@ -117,8 +104,8 @@ class SeedRun {
   readonly #writers: Map<number, string> = new Map();
 
   constructor(plan: SeedPlan) {
-    this.#plan = plan;
-    this.#controllers = plan.controllers;
+    this.plan = plan;
+    this.controllers = plan.controllers;
   }
 
   fail(invariant: string, detail: string): void {
@@ -127,15 +114,20 @@ class SeedRun {
     }
   }
 
-  get #live(): Fleet[] {
+  /** Fleets of the incarnations that are not dead. */
+  get live(): Fleet[] {
     this.#readTrace();
-    return this.#fleets.filter(({ incarnation }) =>
+    return this.fleets.filter(({ incarnation }) =>
       !this.#dead.has(incarnation)
     );
   }
 
+  get world(): World {
+    return this.#world as World;
+  }
+
   async run(): Promise<void> {
-    const plan = this.#plan;
+    const plan = this.plan;
     const kinds = new Set(plan.controllers.map(({ kind }) => kind));
     const metadata = (name: string) => ({ name });
     const world = await World.start({
@@ -158,9 +150,9 @@ class SeedRun {
       ] as unknown as readonly UntypedObject[],
       onChange: () => this.#judgeLeaders(),
       load: (start) => {
-        const controllers = this.#controllers;
+        const controllers = this.controllers;
         const fleet = new Fleet({ ...plan, controllers }, start, {
-          registry: this.#registry,
+          registry: this.registry,
           outside: {
             isAlive: (incarnation) => {
               this.#readTrace();
@@ -185,7 +177,7 @@ class SeedRun {
           },
         });
         if (this.#isCalm) fleet.calmDown();
-        this.#fleets.push(fleet);
+        this.fleets.push(fleet);
         return fleet.operator;
       },
     });
@@ -203,17 +195,18 @@ class SeedRun {
     if (isRedefined) await world.advance(11 * MINUTE_MS);
     this.#watchLeft();
     this.#isCalm = true;
-    for (const fleet of this.#fleets) fleet.calmDown();
+    for (const fleet of this.fleets) fleet.calmDown();
     await this.#settle("after the workload");
     if (this.violations.length > 0) return;
-    this.#judgeState();
-    await this.#judgeCaches();
-    this.#judgeMetrics();
-    await this.#judgeIdle();
+    const judge = new StateJudge(this);
+    judge.judgeState();
+    await judge.judgeCaches();
+    judge.judgeMetrics();
+    await judge.judgeIdle();
     if (this.violations.length > 0) return;
     await this.#removeAll();
-    await this.#judgeEmpty();
-    await this.#judgeStop();
+    await judge.judgeEmpty();
+    await judge.judgeStop();
   }
 
   async end(): Promise<void> {
@@ -221,7 +214,7 @@ class SeedRun {
   }
 
   async #settle(when: string, isLate = false): Promise<void> {
-    const world = this.#world as World;
+    const world = this.world;
     const within = 60 * MINUTE_MS;
     const { incarnation, hits } = world;
     const before = hits.join();
@@ -234,13 +227,13 @@ class SeedRun {
       isLate && outcome === "quiet" &&
       (world.incarnation !== incarnation || world.hits.join() !== before)
     ) outcome = await world.quiet({ still: this.#stillness, within });
-    const hasInterval = this.#plan.controllers.some(({ interval }) => interval);
+    const hasInterval = this.plan.controllers.some(({ interval }) => interval);
     if (outcome === "busy" && !hasInterval) {
       this.fail("it becomes quiet", `${when}: ${lastEntries(world)}`);
     }
     // Runs by an interval go on for ever.
     const isRunning = () =>
-      this.#live.some(({ operator }) =>
+      this.live.some(({ operator }) =>
         operator.health().controllers.some(({ running }) => running > 0)
       );
     for (let tries = 0; tries < 30 && isRunning(); tries++) {
@@ -255,23 +248,26 @@ class SeedRun {
     // twice that if two come at the same write, and others have its Leases for as
     // long, until they are known to be dead.
     const deposed =
-      this.#plan.perturbations.filter((one) => one.do === "leader").length;
+      this.plan.perturbations.filter((one) => one.do === "leader").length;
     if (deposed > 0) return (4 + 2 * deposed) * MINUTE_MS;
     // An informer that waits for a definition tries about once a minute, and a
     // first state that ends late may be given up twice after that.
-    const isLate = this.#has("linger") &&
-      this.#plan.steps.some((step) => step.do === "redefine");
+    const isLate = hasPerturbation(this.plan, "linger") &&
+      this.plan.steps.some((step) => step.do === "redefine");
     if (isLate) return 3 * STILL_MS;
     // A restarted replica waits for the Lease of the one before, which it may see
     // only after half a minute in an old state.
-    return this.#plan.coordination === "none" ? STILL_MS : 3 * STILL_MS;
+    return this.plan.coordination === "none" ? STILL_MS : 3 * STILL_MS;
   }
 
   /** No two replicas may think that they lead. */
   #judgeLeaders(): void {
     // After a suspension, a replica learns that it was deposed when it goes on.
-    if (this.#plan.coordination !== "leader" || this.#has("leader")) return;
-    const leaders = this.#live.filter(({ operator }) =>
+    if (
+      this.plan.coordination !== "leader" ||
+      hasPerturbation(this.plan, "leader")
+    ) return;
+    const leaders = this.live.filter(({ operator }) =>
       operator.health().leading
     );
     if (leaders.length < 2) return;
@@ -300,7 +296,7 @@ class SeedRun {
           // What leaves a selection is deleted for its watch only.
           if (
             entry.event === "DELETED" && this.#guarded.has(entry.uid) &&
-            !this.#controllers.some(({ selects }) => selects)
+            !this.controllers.some(({ selects }) => selects)
           ) {
             this.fail("foreign finalizers stay", `${entry.name} was deleted`);
           }
@@ -341,10 +337,10 @@ class SeedRun {
     if (entry.fault === "leader") {
       this.#holder = 0;
       // The process stood still: a run before may go on beside that of another.
-      this.#registry.running.clear();
+      this.registry.running.clear();
     }
     if (entry.write === undefined || entry.code === 0) return;
-    const leads = this.#plan.coordination !== "leader" ||
+    const leads = this.plan.coordination !== "leader" ||
       resource === "customresourcedefinitions" ||
       this.#holder === undefined || this.#holder === incarnation;
     if (!leads) {
@@ -361,7 +357,7 @@ class SeedRun {
     { uid, generation = 0, subresource, changed }: RequestEntry,
     writer: string | undefined,
   ): void {
-    const { generations } = this.#registry;
+    const { generations } = this.registry;
     const id = `${writer} ${uid}`;
     // One that another client has contributed to is greater.
     if (changed && !subresource && generations.get(id) === generation - 1) {
@@ -371,7 +367,10 @@ class SeedRun {
 
   /** A Lease counts its holders, and keeps the time at which it was taken. */
   #judgeTransition(spec: LeaseSpec): void {
-    if (this.#plan.coordination !== "leader" || this.#has("leader")) return;
+    if (
+      this.plan.coordination !== "leader" ||
+      hasPerturbation(this.plan, "leader")
+    ) return;
     const before = this.#lease;
     this.#lease = spec;
     if (before === undefined || spec.holderIdentity === "") return;
@@ -410,7 +409,7 @@ class SeedRun {
       ? name.includes(`replica-${incarnation}-`)
       : body.includes('"holderIdentity":""');
     if (!isReleased) return;
-    for (const [id, run] of this.#registry.running) {
+    for (const [id, run] of this.registry.running) {
       if (run.incarnation !== incarnation) continue;
       this.fail(
         "no Lease is released during a run",
@@ -431,7 +430,7 @@ class SeedRun {
     cause: RunCause,
   ): void {
     const { name, reads, kind, interval, allEvents } = controller;
-    const { perturbations, coordination, steps } = this.#plan;
+    const { perturbations, coordination, steps } = this.plan;
     this.#readTrace();
     const { namespace, name: primary } = object.metadata;
     const id = runId(controller, object, incarnation);
@@ -448,7 +447,7 @@ class SeedRun {
     const objects = [
       `${plural} ${namespace}/${primary}`,
       // The children of other controllers have the same owner.
-      ...this.#controllers.flatMap((one) =>
+      ...this.controllers.flatMap((one) =>
         [0, 1].map((index) =>
           `configmaps ${namespace}/${childName(primary, one.name, index)}`
         )
@@ -480,8 +479,8 @@ class SeedRun {
     // API servers ignore its UID.
     const meant = /"uid":"([^"]+)"/.exec(body)?.[1];
     if (meant !== undefined && meant !== uid) return;
-    const newest = this.#plan.controllers.map(({ name }) =>
-      this.#registry.generations.get(`${name} ${uid}`) ?? 0
+    const newest = this.plan.controllers.map(({ name }) =>
+      this.registry.generations.get(`${name} ${uid}`) ?? 0
     );
     if (Number(observed[1]) > Math.max(...newest) && uid) {
       this.fail(
@@ -493,10 +492,10 @@ class SeedRun {
 
   /** Changes the namespaces of a controller in all incarnations. */
   #watch({ controller, namespaces }: Omit<WatchStep, "then">): void {
-    this.#controllers = this.#controllers.map((one) =>
+    this.controllers = this.controllers.map((one) =>
       one.name === controller ? { ...one, namespaces } : one
     );
-    for (const { handles, incarnation } of this.#live) {
+    for (const { handles, incarnation } of this.live) {
       this.#causes.set(`${incarnation} namespaces`, new Map([["", Infinity]]));
       handles.get(controller)?.changeNamespaces(namespaces).catch(
         (error: unknown) => {
@@ -513,16 +512,16 @@ class SeedRun {
    */
   #watchLeft(): void {
     const changed = new Set(
-      this.#plan.steps.map((step) => step.do === "watch" && step.controller),
+      this.plan.steps.map((step) => step.do === "watch" && step.controller),
     );
-    for (const { name, cleanup, allEvents } of this.#controllers) {
+    for (const { name, cleanup, allEvents } of this.controllers) {
       if (!changed.has(name) || !(cleanup || allEvents)) continue;
       this.#watch({ do: "watch", controller: name, namespaces: "all" });
     }
   }
 
   async #step(step: Step): Promise<void> {
-    const world = this.#world as World;
+    const world = this.world;
     switch (step.do) {
       case "watch":
         return this.#watch(step);
@@ -533,7 +532,7 @@ class SeedRun {
       case "redefine":
         return await this.#redefine();
       case "scribble":
-        for (const { scribe } of this.#live) scribe?.write();
+        for (const { scribe } of this.live) scribe?.write();
         return;
       case "found":
       case "drop": {
@@ -544,8 +543,8 @@ class SeedRun {
             { ...namespace, metadata: { name } } as UntypedObject,
           );
         }
-        for (const id of [...this.#asked.keys()]) {
-          if (id.includes(` ${name}/`)) this.#asked.delete(id);
+        for (const id of [...this.asked.keys()]) {
+          if (id.includes(` ${name}/`)) this.asked.delete(id);
         }
         return await world.delete({ ...namespace, name });
       }
@@ -559,8 +558,8 @@ class SeedRun {
   }
 
   #observe(namespaces: readonly string[] | undefined): void {
-    const [kind = ""] = this.#plan.observed;
-    for (const { observers, incarnation } of this.#live) {
+    const [kind = ""] = this.plan.observed;
+    for (const { observers, incarnation } of this.live) {
       observers.get(kind)?.change(namespaces).catch((error: unknown) => {
         if (this.#hasEnded(incarnation)) return;
         this.fail("namespaces can be changed", String(error));
@@ -570,16 +569,16 @@ class SeedRun {
 
   /** Ends the newest replica as SIGTERM does; another one follows. */
   async #stop(): Promise<void> {
-    const world = this.#world as World;
-    const fleet = this.#live.at(-1);
+    const world = this.world;
+    const fleet = this.live.at(-1);
     if (fleet === undefined) return;
     let isStopped = false;
     this.#stopping.add(fleet.incarnation);
     void fleet.operator.stop().then(() => isStopped = true);
-    while (!isStopped && this.#live.at(-1) === fleet) {
+    while (!isStopped && this.live.at(-1) === fleet) {
       await world.advance(1_000);
     }
-    if (this.#live.at(-1) !== fleet) {
+    if (this.live.at(-1) !== fleet) {
       return void this.#dead.add(fleet.incarnation);
     }
     try {
@@ -591,7 +590,7 @@ class SeedRun {
 
   /** Defines the kind under another plural, in place of the definition before. */
   async #redefine(): Promise<void> {
-    const world = this.#world as World;
+    const world = this.world;
     const { apiVersion, kind, metadata: { name } } = crdManifest(cargoKind());
     await world.delete({ apiVersion, kind, name });
     const key = `${apiVersion} ${kind} ${name}`;
@@ -620,7 +619,7 @@ class SeedRun {
   }
 
   async #act(step: ObjectStep): Promise<void> {
-    const world = this.#world as World;
+    const world = this.world;
     const { namespace, name } = step;
     const metadata = { namespace, name };
     if (step.do === "set") {
@@ -641,7 +640,7 @@ class SeedRun {
             metadata: { ...metadata, labels },
             spec: { value, size },
           } as UntypedObject);
-          this.#asked.set(id, { value, marked: false });
+          this.asked.set(id, { value, marked: false });
           break;
         }
         case "mark": {
@@ -652,7 +651,7 @@ class SeedRun {
             kind,
             metadata: { ...metadata, annotations },
           } as UntypedObject);
-          const asked = this.#asked.get(id);
+          const asked = this.asked.get(id);
           if (asked) asked.marked = true;
           break;
         }
@@ -661,7 +660,7 @@ class SeedRun {
           await this.#guard(step);
           break;
         case "remove":
-          this.#asked.delete(id);
+          this.asked.delete(id);
           await world.delete(reference);
       }
     });
@@ -674,7 +673,7 @@ class SeedRun {
       { readonly do: "guard" | "unguard" }
     >,
   ): Promise<void> {
-    const world = this.#world as World;
+    const world = this.world;
     const primaries = PRIMARY_KINDS.get(kind) as DefinedKind<Primary>;
     const key = { namespace, name };
     for (;;) {
@@ -682,7 +681,7 @@ class SeedRun {
       if (found === undefined) return;
       const { uid = "", resourceVersion, finalizers = [], deletionTimestamp } =
         found.metadata;
-      this.#judgeGuard(found);
+      this.judgeGuard(found);
       if (what === "guard" && deletionTimestamp !== undefined) return;
       this.#guarded.delete(uid);
       const others = finalizers.filter((one) => one !== GUARD);
@@ -699,323 +698,24 @@ class SeedRun {
   }
 
   /** Nobody but the user removes the finalizer of the user. */
-  #judgeGuard({ metadata: { uid = "", name, finalizers } }: Primary): void {
+  judgeGuard({ metadata: { uid = "", name, finalizers } }: Primary): void {
     if (!this.#guarded.has(uid) || finalizers?.includes(GUARD)) return;
     this.fail("foreign finalizers stay", `${name} has ${finalizers}`);
-  }
-
-  /** Whether a perturbation of a kind is part of the plan. */
-  #has(kind: string): boolean {
-    return this.#plan.perturbations.some((one) => one.do === kind);
   }
 
   /** Whether the server shows no state that is older than one before. */
   get #isMonotonic(): boolean {
     // After a first state that breaks, an API server that is behind answers all,
     // and also a watch that has expired after it had seen more.
-    const mayBreak = this.#plan.perturbations.some((one) =>
+    const mayBreak = this.plan.perturbations.some((one) =>
       one.do === "linger" && one.breaks
     );
-    return !this.#has("stale") && !(mayBreak && this.#has("expire"));
-  }
-
-  #judgeState(): void {
-    const objects = (this.#world as World).snapshot();
-    const wasEdited = this.#plan.perturbations.some((one) => one.do === "edit");
-    for (const primary of primariesIn(objects)) {
-      const { namespace = "", name, annotations } = primary.metadata;
-      this.#judgeGuard(primary);
-      const id = `${primary.kind} ${namespace}/${name}`;
-      if (primary.metadata.deletionTimestamp !== undefined) {
-        this.fail("no finalizer is stuck", id);
-        continue;
-      }
-      const asked = this.#asked.get(id);
-      if (asked === undefined) {
-        this.fail("no acknowledged write is lost", `${id} was deleted`);
-      } else if (!wasEdited) {
-        if (asked.value !== primary.spec.value) {
-          this.fail(
-            "no acknowledged write is lost",
-            `${id} has ${primary.spec.value}, and ${asked.value} was written`,
-          );
-        }
-        if (asked.marked && annotations?.["marked"] !== "yes") {
-          this.fail("no acknowledged write is lost", `${id}: the mark`);
-        }
-      }
-      for (const plan of this.#controllers) {
-        if (isChosen(plan, primary)) this.#judgePrimary(plan, primary, objects);
-      }
-    }
-    for (const [key, { metadata }] of Object.entries(objects)) {
-      for (const { uid, kind, name } of metadata?.ownerReferences ?? []) {
-        const owner = objects[
-          `${API_VERSION} ${kind} ${metadata?.namespace}/${name}`
-        ];
-        if (owner?.metadata?.uid !== uid) {
-          this.fail("nothing is orphaned", key);
-        }
-      }
-    }
-    this.#judgeRegistry(objects);
-  }
-
-  #judgePrimary(
-    plan: ControllerPlan,
-    { metadata, kind, spec, status }: Primary,
-    objects: WorldObjects,
-  ): void {
-    const { namespace, name, uid, generation } = metadata;
-    const id = `${plan.name}, ${kind} ${namespace}/${name}`;
-    const settings = objects[`v1 ConfigMap ${namespace}/settings`] as
-      | ConfigMap
-      | undefined;
-    const value = `${spec.value}/${
-      plan.reads ? settings?.data?.["value"] ?? "" : ""
-    }`;
-    if (plan.status !== "none" && status?.[plan.name] !== value) {
-      this.fail(
-        "the last state is reconciled",
-        `${id}: status ${status?.[plan.name]}, not ${value}`,
-      );
-    }
-    if (plan.stamps && spec.stamp !== spec.value) {
-      this.fail(
-        "the last state is reconciled",
-        `${id}: stamp ${spec.stamp}, not ${spec.value}`,
-      );
-    }
-    const observed = status?.["observedGeneration"];
-    // The field is one for all controllers: the last run of one that has left the
-    // namespace may have written it after those that stay.
-    const isShared = this.#plan.steps.some((step) =>
-      step.do === "watch" && step.controller !== plan.name
-    );
-    if (kind === KINDS[0] && observed !== generation && !isShared) {
-      this.fail(
-        "the last state is reconciled",
-        `${id}: observedGeneration ${observed}, not ${generation}`,
-      );
-    }
-    for (let index = 0; index < 2; index++) {
-      const child = childName(name, plan.name, index);
-      const stored = objects[`v1 ConfigMap ${namespace}/${child}`] as
-        | ConfigMap
-        | undefined;
-      const expected = index < spec.size ? value : undefined;
-      if (stored?.data?.["value"] !== expected) {
-        this.fail(
-          "the last state is reconciled",
-          `${child}: ${stored?.data?.["value"]}, not ${expected}`,
-        );
-      }
-      const owners = stored?.metadata.ownerReferences ?? [];
-      if (stored && !owners.some((owner) => owner.uid === uid)) {
-        this.fail("the last state is reconciled", `${child} has no owner`);
-      }
-    }
-  }
-
-  /** What cleanup removes is there as long as the object, and no longer. */
-  #judgeRegistry(objects: WorldObjects): void {
-    const primaries = primariesIn(objects);
-    const { entries } = this.#registry;
-    for (const plan of this.#controllers) {
-      if (!plan.cleanup && !plan.allEvents) continue;
-      const wanted = new Set<string>();
-      for (const primary of primaries) {
-        if (!isChosen(plan, primary)) continue;
-        const id = `${plan.name} ${primary.metadata.uid}`;
-        wanted.add(id);
-        const has = primary.metadata.finalizers?.includes(
-          finalizerOf(plan.name),
-        );
-        if (plan.cleanup && !has) {
-          this.fail("cleanup is called once", `${id} has no finalizer`);
-        }
-        if (!entries.has(id)) {
-          this.fail(
-            "cleanup is called once",
-            `${id} exists, but was cleaned up`,
-          );
-        }
-      }
-      // All-events mode misses deletions while the operator is down or does not
-      // watch, and a member of a shard group that loses its Lease forgets those
-      // that wait for a run; an old state and an object that leaves the selection
-      // are not cleaned up either.
-      const { coordination, network } = this.#plan;
-      const mayLoseShard = coordination === "sharding" &&
-        (this.#has("leader") || network.cutAt !== undefined);
-      const wasChanged = this.#plan.steps.some((step) =>
-        step.do === "watch" && step.controller === plan.name
-      );
-      const isExact = !this.#has("stale") && !plan.selects &&
-        (plan.cleanup ||
-          this.#fleets.length === 1 && !wasChanged && !mayLoseShard);
-      for (const id of entries) {
-        if (!id.startsWith(`${plan.name} `) || wanted.has(id)) continue;
-        if (isExact) {
-          this.fail("cleanup is called once", `${id} is gone, not cleaned up`);
-        }
-      }
-    }
-  }
-
-  async #judgeCaches(): Promise<void> {
-    const world = this.#world as World;
-    const objects = world.snapshot();
-    for (const fleet of this.#live) {
-      for (const [kind, observer] of fleet.observers) {
-        observer.judge(versionsOf(kind, observer.informer.namespaces, objects));
-      }
-      for (const plan of this.#controllers) {
-        const handle = fleet.handles.get(plan.name);
-        const expected = primariesIn(objects).filter((one) =>
-          isChosen(plan, one)
-        );
-        const cached = handle?.primaries.list() ?? [];
-        this.#compare(`${plan.name} of ${fleet.incarnation}`, cached, expected);
-        const source = fleet.sources.get(plan.name) as ChildSource;
-        for (const namespace of NAMESPACES) {
-          if (
-            plan.namespaces !== "all" && !plan.namespaces.includes(namespace)
-          ) {
-            continue;
-          }
-          const maps = await source.list?.(namespace) ?? [];
-          const stored = Object.entries(objects).flatMap(([key, object]) =>
-            key.startsWith(`v1 ConfigMap ${namespace}/`) ? [object] : []
-          );
-          this.#compare(
-            `ConfigMaps of ${plan.name} of ${fleet.incarnation}`,
-            maps,
-            stored,
-          );
-        }
-        for (const primary of expected) {
-          const owned = Object.values(objects).filter((object) =>
-            object.metadata?.ownerReferences?.some(({ uid }) =>
-              uid === primary.metadata.uid
-            )
-          );
-          this.#compare(
-            `Children of ${primary.metadata.name} in ${plan.name} of ${fleet.incarnation}`,
-            await source.secondaries?.(primary) ?? [],
-            owned,
-          );
-        }
-      }
-    }
-  }
-
-  #compare(
-    cache: string,
-    cached: readonly KubernetesObject[],
-    stored: readonly KubernetesObject[],
-  ): void {
-    const lines = (objects: readonly KubernetesObject[]) =>
-      objects.map(({ metadata, ...fields }) => {
-        const { apiVersion: _, kind: __, ...others } = fields as Record<
-          string,
-          unknown
-        >;
-        return `${metadata?.namespace}/${metadata?.name} ${metadata?.uid} ${metadata?.resourceVersion} ${
-          sorted(others)
-        }`;
-      }).sort();
-    const [a, b] = [lines(cached), lines(stored)];
-    const extra = a.filter((line) => !b.includes(line));
-    const missing = b.filter((line) => !a.includes(line));
-    if (a.length === b.length && extra.length + missing.length === 0) return;
-    this.fail(
-      "caches equal the server",
-      `${cache}: it has ${extra}, the server has ${missing}`,
-    );
-  }
-
-  #judgeMetrics(): void {
-    const { coordination } = this.#plan;
-    for (const fleet of this.#live) {
-      const health = fleet.operator.health();
-      const read = metricReader(fleet.operator.metrics());
-      for (const plan of this.#controllers) {
-        const controller = plan.name;
-        const { calls, throws } = fleet.tallies.get(controller)!;
-        const value = (name: string) => read(name, { controller });
-        const ended = (result: string) =>
-          read("coracle_reconciliations_total", { controller, result });
-        const failed = ended("failure") + ended("aborted");
-        const runs = ended("success") + failed;
-        const one = health.controllers.find(({ name }) => name === controller);
-        const equal = (what: string, a: unknown, b: unknown) => {
-          if (a === b) return;
-          this.fail(
-            "metrics equal what was counted",
-            `${controller} of ${fleet.incarnation}: ${what}: ${a}, not ${b}`,
-          );
-        };
-        equal("active", value("coracle_reconciliations_active"), 0);
-        // What a standby replica would do first waits in its queue.
-        if (one?.active) equal("queue", value("coracle_queue_depth"), 0);
-        equal("failing", value("coracle_failing_objects"), 0);
-        equal("causes", value("coracle_reconciliation_causes_total"), runs);
-        equal(
-          "durations",
-          value("coracle_reconciliation_duration_seconds_count"),
-          runs,
-        );
-        equal("failing", one?.failing, 0);
-        if (runs < calls || failed < throws) {
-          equal(
-            "runs and failed runs",
-            `${runs} ${failed}`,
-            `${calls} ${throws}`,
-          );
-        }
-        if (coordination !== "sharding") {
-          equal(
-            "primaries",
-            value("coracle_primaries"),
-            fleet.handles.get(controller)?.primaries.list().length,
-          );
-        }
-      }
-    }
-  }
-
-  /** Nothing is sent and nothing runs while nothing changes. */
-  async #judgeIdle(): Promise<void> {
-    const world = this.#world as World;
-    const hasInterval = this.#controllers.some(({ interval }) => interval);
-    const { length } = world.trace;
-    const calls = () =>
-      this.#fleets.reduce(
-        (sum, { tallies }) =>
-          [...tallies.values()].reduce((all, one) => all + one.calls, sum),
-        0,
-      );
-    const before = calls();
-    await world.advance(IDLE_MS);
-    const requests = world.trace.slice(length).filter((entry) =>
-      entry.type === "request" && entry.verb !== "watch" &&
-      entry.resource !== "leases" && (entry.write !== undefined || !hasInterval)
-    ) as RequestEntry[];
-    const isIdle = requests.length === 0;
-    if (!isIdle) {
-      this.fail(
-        "no request when idle",
-        requests.slice(0, 5).map(({ verb, path }) => `${verb} ${path}`).join(),
-      );
-    }
-    if (!hasInterval && calls() !== before) {
-      this.fail("no request when idle", `${calls() - before} runs`);
-    }
+    return !hasPerturbation(this.plan, "stale") &&
+      !(mayBreak && hasPerturbation(this.plan, "expire"));
   }
 
   async #removeAll(): Promise<void> {
-    const world = this.#world as World;
+    const world = this.world;
     const all = primariesIn(world.snapshot());
     for (const { kind = "", metadata } of all) {
       const { namespace, name } = metadata;
@@ -1025,74 +725,10 @@ class SeedRun {
         name,
         namespace,
       });
-      this.#asked.delete(`${kind} ${namespace}/${name}`);
+      this.asked.delete(`${kind} ${namespace}/${name}`);
     }
     await this.#settle("after the removal", true);
   }
-
-  async #judgeEmpty(): Promise<void> {
-    const world = this.#world as World;
-    const objects = world.snapshot();
-    for (const { kind, metadata } of primariesIn(objects)) {
-      this.fail("no finalizer is stuck", `${kind} ${metadata.name}`);
-    }
-    for (const [key, { metadata }] of Object.entries(objects)) {
-      if (metadata?.ownerReferences?.length) {
-        this.fail("nothing is orphaned", key);
-      }
-    }
-    this.#judgeRegistry(objects);
-    await this.#judgeCaches();
-    for (const fleet of this.#live) {
-      const { controllers } = fleet.operator.health();
-      for (const { name, active, delayed, waiting, primaries } of controllers) {
-        // A standby replica keeps deletions that it has to work on once it leads,
-        // with the times at which their objects would have run next.
-        const kept = active ? 0 : waiting;
-        if (delayed > kept || primaries > 0) {
-          this.fail(
-            "no growth",
-            `${name} of ${fleet.incarnation} has ${primaries} primaries, ${delayed} delayed and ${waiting} waiting keys`,
-          );
-        }
-      }
-    }
-  }
-
-  /** A stopped operator has no timer, and sends nothing. */
-  async #judgeStop(): Promise<void> {
-    const world = this.#world as World;
-    for (const fleet of this.#live) {
-      for (const { informer } of fleet.observers.values()) {
-        await world.complete(informer.close());
-      }
-      if (fleet.scribe) await world.complete(fleet.scribe.informer.close());
-      await world.complete(fleet.operator.stop());
-      const { pending } = fleet.timers;
-      if (pending > MORE_TIMERS) {
-        this.fail("no growth", `${pending} timers after the end`);
-      }
-    }
-    const { length } = world.trace;
-    await world.advance(MINUTE_MS);
-    const late = world.trace.slice(length).find(({ type }) =>
-      type === "request"
-    );
-    if (late !== undefined) {
-      this.fail("no request when idle", `stopped: ${JSON.stringify(late)}`);
-    }
-  }
-}
-
-/** Definition of the kind that observers find by discovery. */
-function cargoKind(plural = "cargos"): DefinedKind {
-  return defineKind({
-    group: API_VERSION.split("/")[0] as string,
-    version: "v1",
-    kind: CARGO,
-    plural,
-    spec: z.object({ value: z.string() }),
-  }) as unknown as DefinedKind;
 }
 
 /** A controller of an incarnation, and an object that it runs. */
@@ -1102,54 +738,6 @@ function runId(
   incarnation: number,
 ): string {
   return `${incarnation} ${name} ${metadata.namespace}/${metadata.name} ${metadata.uid}`;
-}
-
-/** Versions of the objects of a kind, by namespace and name. */
-function versionsOf(
-  kind: string,
-  namespaces: readonly string[] | undefined,
-  objects: WorldObjects,
-): Map<string, string> {
-  return new Map(
-    Object.entries(objects).flatMap(([key, { metadata }]) => {
-      const { namespace = "", name, resourceVersion = "" } = metadata;
-      const isWatched = namespaces?.includes(namespace) ?? true;
-      return isWatched && key.startsWith(`${API_VERSION} ${kind} `)
-        ? [[`${namespace}/${name}`, resourceVersion]]
-        : [];
-    }),
-  );
-}
-
-function primariesIn(objects: WorldObjects): Primary[] {
-  return Object.entries(objects).flatMap(([key, object]) =>
-    key.startsWith(`${API_VERSION} `) && PRIMARY_KINDS.has(object.kind ?? "")
-      ? [object as unknown as Primary]
-      : []
-  );
-}
-
-/** Whether a controller runs a primary. */
-function isChosen(
-  { kind, namespaces, selects }: ControllerPlan,
-  { kind: other, metadata: { namespace = "", labels } }: Primary,
-): boolean {
-  return kind === other &&
-    (namespaces === "all" || namespaces.includes(namespace)) &&
-    (!selects || labels?.["tier"] === SELECTED.tier);
-}
-
-/** JSON with sorted keys. */
-function sorted(value: unknown): string {
-  return JSON.stringify(
-    value,
-    (_, part) =>
-      part !== null && typeof part === "object" && !Array.isArray(part)
-        ? Object.fromEntries(
-          Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1),
-        )
-        : part,
-  );
 }
 
 function lastEntries({ trace }: World): string {

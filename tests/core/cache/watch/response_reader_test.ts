@@ -12,6 +12,16 @@ const REQUEST: ApiRequest = {
   headers: {},
 };
 
+/** Client whose request is answered with a body. */
+function answering(
+  body: AsyncIterable<Uint8Array>,
+  cancel = () => Promise.resolve(),
+) {
+  return {
+    request: () => Promise.resolve({ status: 200, headers: {}, body, cancel }),
+  };
+}
+
 test("ResponseReader counts silence only while it is read", async () => {
   const clock = new VirtualClock();
   async function* body(): AsyncGenerator<Uint8Array> {
@@ -19,15 +29,7 @@ test("ResponseReader counts silence only while it is read", async () => {
     await new Promise(() => {}); // nothing else arrives
   }
   const exchange = new ResponseReader(REQUEST, {
-    client: {
-      request: () =>
-        Promise.resolve({
-          status: 200,
-          headers: {},
-          body: body(),
-          cancel: () => Promise.resolve(),
-        }),
-    },
+    client: answering(body()),
     clock,
     limits: { head: 1_000, silence: 10_000 },
   });
@@ -52,15 +54,7 @@ test("ResponseReader ends a silent body in time although a head may be later", a
     yield await new Promise<never>(() => {});
   }
   const exchange = new ResponseReader(REQUEST, {
-    client: {
-      request: () =>
-        Promise.resolve({
-          status: 200,
-          headers: {},
-          body: body(),
-          cancel: () => Promise.resolve(),
-        }),
-    },
+    client: answering(body()),
     clock,
     limits: { head: 75_000, silence: 10_000 },
   });
@@ -154,10 +148,7 @@ test("ResponseReader that was closed before sends nothing that is kept", async (
     return Promise.reject(new Error("broken"));
   };
   const reader = new ResponseReader(REQUEST, {
-    client: {
-      request: () =>
-        Promise.resolve({ status: 200, headers: {}, body, cancel }),
-    },
+    client: answering(body, cancel),
     clock,
     limits: { head: 1_000, silence: 1_000 },
   });
@@ -196,15 +187,7 @@ function spoken(
     }
   }
   const reader = new ResponseReader({ ...REQUEST, action: "watch Widget" }, {
-    client: {
-      request: () =>
-        Promise.resolve({
-          status: 200,
-          headers: {},
-          body: body(),
-          cancel: () => Promise.resolve(),
-        }),
-    },
+    client: answering(body()),
     clock,
     limits: { head: 1_000, ...limits },
   });
