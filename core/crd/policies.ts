@@ -5,7 +5,12 @@
  *
  * @module
  */
-import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
+import {
+  isResolved,
+  isSubdomain,
+  type Kind,
+  type ResolvedKind,
+} from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { checkOptions, type OptionRules, typeText } from "../api/options.ts";
@@ -333,6 +338,13 @@ const API_VERSION = "admissionregistration.k8s.io/v1";
 /** Metadata and what policies of both types, and their bindings, have in common. */
 function commonParts(kind: ResolvedKind, options: PolicyOptions) {
   const { name, matchConditions = {}, variables = {}, params } = options;
+  if (!isSubdomain(name)) {
+    throw new RangeError(
+      `Cannot make the policy ${name}: 'name' must be a DNS subdomain, such as "own-registry.sample.coracle.dev": received ${
+        JSON.stringify(name)
+      }`,
+    );
+  }
   const operations = options.operations ?? ["CREATE", "UPDATE"];
   const odd = operations.find((one) =>
     !["CREATE", "UPDATE", "DELETE", "CONNECT"].includes(one)
