@@ -220,6 +220,14 @@ export interface OperatorHooks {
   ): Promise<void>;
   /** Handles the completed start of an operator, whose caches are synced. */
   started?(operator: OperatorHandle): void;
+  /**
+   * Handles that a stopping operator has only its webhooks left, which answer until
+   * the promise resolves; awaited.
+   *
+   * @returns Names of the policies of the process that has taken over from this one;
+   * undefined if none has, so that all is removed.
+   */
+  leaving?(operator: OperatorHandle): Promise<readonly string[] | undefined>;
 }
 
 /**
