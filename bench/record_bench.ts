@@ -1,5 +1,5 @@
 /**
- * Cost of the recording of runs. Two operators in one process, one of which records,
+ * Cost of the recording of runs. Two operators in one process; one records,
  * write the status of each of a thousand objects in turn, without a network, so that
  * the difference of a few microseconds is seen. The time includes the threads that
  * compress and write.

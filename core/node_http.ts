@@ -78,7 +78,7 @@ export async function closeServer(server: Server): Promise<void> {
 /**
  * Reads the body of a request.
  *
- * @param hold Callback for each part; if it throws, no more is read, and the error
+ * @param hold Callback for each part; if it throws, reading stops, and the error
  * rejects the promise.
  */
 export async function readBody(

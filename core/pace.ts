@@ -177,7 +177,7 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Takes a place; a promise if there is none now, resolved with the place.
+   * Takes a place; a promise if none exists now, resolved with the place.
    *
    * @param signal Signal that ends the wait; the promise rejects with its reason.
    * @param weight Weight of the task.

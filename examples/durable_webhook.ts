@@ -1,7 +1,7 @@
 /**
  * Parts of an operator with several replicas whose webhook loses no call: any
  * replica takes it and writes it down as an annotation, which wakes the leader,
- * or the next one if there is none at the moment.
+ * or the next one if none exists at the moment.
  *
  * @module
  */
@@ -55,7 +55,7 @@ export function calls(
   });
 }
 
-/** Replica of the operator, of which one leads and the others stand by. */
+/** Replica of the operator, one leads and the others stand by. */
 export function shops(
   source: ReturnType<typeof calls>,
   options: OperatorOptions,

@@ -246,7 +246,7 @@ export function streamJobs(
   };
   return phased(StreamJob, definition) as Reconciler<PhasedObject>;
 
-  /** Sends a request about a job; undefined if there is none. */
+  /** Sends a request about a job; undefined if none exists. */
   async function call(run: Run, request: {
     readonly attempt?: string;
     readonly method?: string;

@@ -154,7 +154,7 @@ const BY_RUNTIME: readonly string[] = [
   "tests/scenarios/!(sharding_process)_test.ts",
   "tests/scenarios/webpage/**/*_test.ts",
   "tests/scenarios/kubectl/{discover,wait}_test.ts",
-  "tests/cli/{apiserver_command,check_workers,dev_command,embedded_server,main_process,main,operator_module,replaced_files,serving,uncaught_errors,why_command}_test.ts",
+  "tests/cli/{apiserver_command,check_workers,changed_files,dev_command,dev_watch,embedded_server,main_process,main,newly_required,operator_module,serving,uncaught_errors,why_command}_test.ts",
   "tests/cli/{envtest,window}/**/*_test.ts",
   "tests/core/{clock,error_text,logger,node_http,pace,signals}_test.ts",
   "tests/core/admission/{certificates,file_certificates,webhook_listener}_test.ts",
@@ -653,7 +653,7 @@ function whole(name: string, why: string, output: string): FailedTest {
   };
 }
 
-/** How to run a failed property again; undefined if the test is none. */
+/** How to run a failed property again; undefined if the test is not a property. */
 function repeatCommand(step: Step, test: FailedTest): string | undefined {
   const [, seed, path] = /seed: (-?\d+), path: "([\d:]+)"/.exec(test.message) ??
     [];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { PROJECT } from "../../tests/support/child_process.ts";
+import { statFields } from "./tree_usage.ts";
 
 /** Answer of an operator to the line `usage`. */
 interface Answer {
@@ -86,8 +87,6 @@ function peakRssOf(pid: number): number {
  * 10 ms.
  */
 export function cpuTimeOf(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The second field is a name in parentheses, which may contain spaces.
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  const [user = 0, system = 0] = statFields(pid).slice(11);
+  return (user + system) * 10_000;
 }

@@ -1,3 +1,4 @@
+import { isLabel, isSubdomain } from "../api/kind.ts";
 import {
   checkOptions,
   type OptionRules,
@@ -130,7 +131,7 @@ export const WEBHOOK_SERVER_OPTIONS: OptionTable<
 > = {
   port: { type: "port", default: 9443 },
   host: { type: "name", default: "0.0.0.0" },
-  service: { type: "object?", options: SERVICE_RULES },
+  service: { type: "object?", options: SERVICE_RULES, check: checkService },
   url: { type: "name?", check: checkUrl },
   certificates: {
     type: "any",
@@ -138,7 +139,7 @@ export const WEBHOOK_SERVER_OPTIONS: OptionTable<
     words: ["self", "cert-manager"],
     check: checkCertificates,
   },
-  callers: { type: "object?", options: CALLER_RULES },
+  callers: { type: "object?", options: CALLER_RULES, check: checkCallers },
   name: { type: "name?", check: checkName },
   bodyLimit: { type: "bytes", default: "32MiB" },
   concurrency: { type: "count", default: 100 },
@@ -208,13 +209,40 @@ function checkCertificates(value: unknown, subject: string): void {
   );
 }
 
-/** Pattern of names of configurations and Secrets: subdomains of DNS. */
-const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+function checkService(
+  { namespace, name, port }: NonNullable<WebhookServerOptions["service"]>,
+  subject: string,
+): void {
+  for (const [option, value] of Object.entries({ namespace, name })) {
+    if (value === undefined || isLabel(value)) continue;
+    throw new TypeError(
+      `Cannot read the options of ${subject}, service: "${option}" must have up to 63 lower-case letters, digits and "-": received ${
+        shown(value)
+      }`,
+    );
+  }
+  if (port !== 0) return;
+  throw new RangeError(
+    `Cannot read the options of ${subject}, service: "port" must be that of the Service, from 1 on: received 0`,
+  );
+}
+
+function checkCallers(
+  { names }: NonNullable<WebhookServerOptions["callers"]>,
+  subject: string,
+): void {
+  if (names === undefined || names.length > 0 && !names.includes("")) return;
+  throw new TypeError(
+    `Cannot read the options of ${subject}, callers: "names" must have the name of a user, since nobody is let in otherwise: received ${
+      names.length === 0 ? "none" : "an empty name"
+    }`,
+  );
+}
 
 function checkName(name: string, subject: string): void {
-  if (NAME.test(name)) return;
+  if (isSubdomain(name)) return;
   throw new TypeError(
-    `Cannot read the options of ${subject}: "name" must have lower-case letters, digits, "-" and "." only: received ${
+    `Cannot read the options of ${subject}: "name" must be a DNS subdomain, of up to 253 lower-case letters, digits, "-" and ".": received ${
       shown(name)
     }`,
   );

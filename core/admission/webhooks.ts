@@ -92,6 +92,11 @@ const CHECK_INTERVAL_MS = 60_000;
 const MOST_LOGGED = 1_000;
 /** Pauses after failed checks. */
 const PAUSE = { initial: 1_000, max: CHECK_INTERVAL_MS } as const;
+/**
+ * Time for which the operator of a tool answers after another process has taken
+ * over, in milliseconds.
+ */
+const HAND_OVER_MS = 1_000;
 /** Time limit for the listener to answer its own check, in milliseconds. */
 const PROBE_TIMEOUT_MS = 5_000;
 
@@ -268,17 +273,25 @@ export class Webhooks {
     );
   }
 
-  /** Deletes configurations, policies and the Secret from the cluster. */
-  async remove(): Promise<void> {
+  /**
+   * Deletes configurations, policies and the Secret from the cluster.
+   *
+   * @param taken Names of the policies of the process that has taken over, if any:
+   * those stay, and so do configurations that lead to that process.
+   */
+  async remove(taken?: readonly string[]): Promise<void> {
     this.#timer?.cancel();
     this.#isRegistered = false;
     const { client } = this.#deps;
     const { name, secret, isTemporary } = this.#endpoint;
     for (const handler of HANDLERS) {
+      if (taken !== undefined && !await this.#leadsHere(handler)) continue;
       await ifFound(client.delete(CONFIGURATIONS[handler], { name }));
     }
     for (const { admission: { policy } } of this.#admissions) {
-      if (policy !== undefined) await deletePolicy(policy, client);
+      if (policy === undefined) continue;
+      if (taken?.includes(policy.policy.metadata.name)) continue;
+      await deletePolicy(policy, client);
     }
     this.#inForce.clear();
     if (secret !== undefined && !isTemporary) {
@@ -293,18 +306,35 @@ export class Webhooks {
    * @param hurry Signal that ends it early.
    */
   async leave(limit: number, hurry: AbortSignal): Promise<void> {
-    if (this.#isOpen) await this.#endpoint.leave?.(limit, hurry);
+    // From now on others register.
+    this.#timer?.cancel();
+    const { isTemporary, namespace } = this.#endpoint;
+    // Only a Service leads to others, and a tool runs the operator alone.
+    if (!this.#isOpen || isTemporary || namespace === undefined) return;
+    await this.#endpoint.leave?.(limit, hurry);
   }
 
-  /** Stops serving; the registration stays, since other replicas serve. */
-  async close(): Promise<void> {
+  /**
+   * Stops serving; the registration stays, since other replicas serve.
+   *
+   * @param taken Names of the policies of the process that has taken over from a tool's
+   * operator, if any.
+   */
+  async close(taken?: readonly string[]): Promise<void> {
     this.#timer?.cancel();
     await this.#checking?.catch(() => {});
     this.#timer?.cancel();
     if (this.#endpoint.isTemporary) {
-      await this.remove().catch((error: unknown) =>
+      await this.remove(taken).catch((error: unknown) =>
         this.#deps.log.debug("Cannot remove webhooks", { error })
       );
+      // Calls may be on their way, by the registration of before.
+      if (taken !== undefined && this.#isOpen) {
+        await this.#endpoint.leave?.(
+          HAND_OVER_MS,
+          new AbortController().signal,
+        );
+      }
     }
     this.#isOpen = this.#isRegistered = false;
     await this.#endpoint.close();
@@ -458,6 +488,19 @@ export class Webhooks {
       },
       webhooks,
     }, { force: true, fieldManager: FIELD_MANAGER, signal });
+  }
+
+  /** Whether a configuration leads API servers to this process. */
+  async #leadsHere(handler: (typeof HANDLERS)[number]): Promise<boolean> {
+    const { name } = this.#endpoint;
+    const found = await this.#deps.client.find(CONFIGURATIONS[handler], {
+      name,
+    });
+    const { url } = this.#endpoint.clientConfig("/");
+    return url !== undefined && found !== undefined &&
+      (found.webhooks ?? []).every((webhook) =>
+        webhook.clientConfig.url?.startsWith(url)
+      );
   }
 
   /** Whether each registered webhook has a bundle. */
@@ -674,8 +717,6 @@ class ListenerEndpoint implements Endpoint {
   }
 
   async leave(limit: number, signal: AbortSignal): Promise<void> {
-    // Only a Service leads to others, and a tool runs the operator alone.
-    if (this.namespace === undefined || this.isTemporary) return;
     await this.#listener.leave(limit, signal);
   }
 

@@ -19,7 +19,7 @@ const SEARCH_DAYS = 366 * 29;
 
 /** Times of a cron schedule. */
 export interface CronTimes {
-  /** First scheduled time after an instant, in milliseconds since 1970; undefined if there is none. */
+  /** First scheduled time after an instant, in milliseconds since 1970; undefined if none exists. */
   next(after: number): number | undefined;
 }
 

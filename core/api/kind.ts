@@ -202,6 +202,19 @@ const DOMAIN =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/;
 const SUBRESOURCE = /^[A-Za-z0-9][-\w.]*(\/[A-Za-z0-9][-\w.]*)*$/;
 
+/** Longest names of Kubernetes: that of a label, and that of a subdomain. */
+const [LABEL_LENGTH, SUBDOMAIN_LENGTH] = [63, 253];
+
+/** Whether a text is a DNS label, such as the name of a namespace. */
+export function isLabel(text: string): boolean {
+  return text.length <= LABEL_LENGTH && LABEL.test(text);
+}
+
+/** Whether a text is a DNS subdomain, such as the names of most objects. */
+export function isSubdomain(text: string): boolean {
+  return text !== "" && text.length <= SUBDOMAIN_LENGTH && DOMAIN.test(text);
+}
+
 /**
  * URL path of the group and version of a kind.
  *

@@ -454,7 +454,7 @@ export function shown(value: unknown): string {
 
 /**
  * Known name that is most similar to a misspelt one, or begins with it;
- * undefined if there is none.
+ * undefined if none exists.
  */
 export function nearestName(
   name: string,

@@ -130,7 +130,7 @@ export interface OperatorHandle {
       | readonly {
         /** Version of Kubernetes from which the policy works. */
         readonly since: string;
-        /** Kind of the objects that the policy reads; undefined if there is none. */
+        /** Kind of the objects that the policy reads; undefined if none exists. */
         readonly params?: Kind | undefined;
         /** Policy object. */
         readonly policy: {
@@ -173,7 +173,7 @@ export interface OperatorHandle {
   why(key: string): readonly object[];
   /** Returns the state of the operator as plain data. */
   inspect(): object;
-  /** Returns a controller for tools that control it; undefined if there is none. */
+  /** Returns a controller for tools that control it; undefined if none exists. */
   controllerNamed(name: string): {
     /** Adds a run of an object. */
     trigger(key: string): void;
@@ -181,7 +181,7 @@ export interface OperatorHandle {
     readonly kind: Kind;
     /** Options of the controller that tools need. */
     readonly settings: {
-      /** Annotation that pauses a primary; undefined if there is none. */
+      /** Annotation that pauses a primary; undefined if none exists. */
       readonly pauseAnnotation?: string | undefined;
     };
   } | undefined;
@@ -220,6 +220,14 @@ export interface OperatorHooks {
   ): Promise<void>;
   /** Handles the completed start of an operator, whose caches are synced. */
   started?(operator: OperatorHandle): void;
+  /**
+   * Handles that a stopping operator has only its webhooks left, which answer until
+   * the promise resolves; awaited.
+   *
+   * @returns Names of the policies of the process that has taken over from this one;
+   * undefined if none has, so that all is removed.
+   */
+  leaving?(operator: OperatorHandle): Promise<readonly string[] | undefined>;
 }
 
 /**

@@ -182,7 +182,7 @@ export class SecretFile {
     }
   }
 
-  /** Text of the file, or the error why there is none. */
+  /** Text of the file, or the error of reading it. */
   async #text(): Promise<string | Error> {
     let fault: string;
     try {

@@ -18,7 +18,7 @@ export interface MemberConfigDeps {
 /**
  * Creates the configuration of a cluster from a kubeconfig that may come from others
  * than who runs this process. Without a folder it may not run programs, nor read
- * files: whoever writes it would run as this process, or send its files to a server.
+ * files: who writes it would run as this process, or send its files to a server.
  *
  * @throws {Error} If the kubeconfig is not valid; the error shows no secret.
  */

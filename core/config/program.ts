@@ -162,7 +162,7 @@ export function notStarted(
 /** Maximum length of what an error quotes of the standard error, in characters. */
 const QUOTED_LENGTH = 1_000;
 
-/** End of the standard error on one line, for an error; empty if there is none. */
+/** End of the standard error on one line, for an error; empty if none exists. */
 function lastLines(text: string): string {
   const line = escaped(text.trim().replaceAll(/\s+/g, " "));
   if (line === "") return "";
@@ -170,7 +170,7 @@ function lastLines(text: string): string {
   return `: ${isLong ? `…${line.slice(1 - QUOTED_LENGTH)}` : line}`;
 }
 
-/** Kills a process group; false if there is none. */
+/** Kills a process group; false if none exists. */
 function killGroup(leader: number | undefined): boolean {
   if (leader === undefined) return false;
   try {

@@ -295,7 +295,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#namespaces;
   }
 
-  /** Readers of the caches of a kind; undefined if there is none that has synced. */
+  /** Readers of the caches of a kind; undefined if none has synced. */
   cacheOf(kind: Kind): CacheReader | undefined {
     const { sources } = this.#parts ?? {};
     if (!this.#ready || sources === undefined) return undefined;
@@ -692,7 +692,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
     const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
-    // What is needed and no more: there may be a thousand controllers.
+    // Only what is needed: there may be a thousand controllers.
     const { random, mayRun } = deps;
     const processor = new EventProcessor<P>({
       clock,

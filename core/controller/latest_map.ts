@@ -7,7 +7,7 @@ import { textHash } from "./shard.ts";
  * map keeps the `limit` keys that were set last, and never more than twice as
  * many. A key set again stays in the older one, too, where it is hidden.
  *
- * With a sample, some keys outlive their generation, whatever is set meanwhile:
+ * With a sample, some keys outlive their generation, whatever is set after them:
  * all as long as they are few, and otherwise those whose hashes fit, fewer with
  * every key in excess. What happens to very many keys in turn is then seen on
  * these.

@@ -107,7 +107,7 @@ interface ConversionRequest {
 /**
  * Reads a review.
  *
- * @throws {TypeError} If it is none of `apiextensions.k8s.io/v1`.
+ * @throws {TypeError} If it is not a review of `apiextensions.k8s.io/v1`.
  */
 function requestOf(review: unknown): ConversionRequest {
   const problem = (why: string, received: unknown) =>

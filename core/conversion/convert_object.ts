@@ -42,7 +42,7 @@ export interface FailedConversion {
 
 /** Settings of a conversion. */
 export interface ConvertOptions {
-  /** Function that is told about an object that could not be converted. */
+  /** Callback for an object that could not be converted. */
   readonly failed?: ((failure: FailedConversion) => void) | undefined;
 }
 

@@ -19,7 +19,7 @@ export type KeptStep = string | Readonly<Record<string, unknown>>;
 export interface KeptField {
   /** Path of the value, or of a list with changed items. */
   readonly path: readonly KeptStep[];
-  /** The value; absent if there is none. */
+  /** The value; absent if none exists. */
   readonly is?: unknown;
   /** What converting back makes of it; absent if there is nothing. */
   readonly was?: unknown;
@@ -200,7 +200,7 @@ function put(holder: unknown, step: KeptStep | 0, value: unknown): void {
   }
 }
 
-/** Index of the item with the keys of a step; −1 if there is none. */
+/** Index of the item with the keys of a step; −1 if none exists. */
 function indexOf(list: readonly unknown[], step: KeptStep): number {
   return list.findIndex((item) =>
     isJsonObject(item) && isJsonObject(step) &&

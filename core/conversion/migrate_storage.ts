@@ -20,7 +20,7 @@ export interface MigrateOptions {
   readonly signal: AbortSignal;
   /** Maximum number of objects written in a second. */
   readonly rate: number;
-  /** Function that is told about the progress, in whole sentences. */
+  /** Callback for the progress, in whole sentences. */
   readonly say?: ((text: string) => void) | undefined;
 }
 

@@ -31,7 +31,7 @@ export interface ExpressionOwner {
 /**
  * Expressions by their names, as the lists of Kubernetes have them.
  *
- * @throws {TypeError} If a name is none of Kubernetes, an expression is no text, is
+ * @throws {TypeError} If a name is invalid, an expression is not a string, is
  * broken, or names a field that a kind of `defineKind` lacks.
  */
 export function namedExpressions(

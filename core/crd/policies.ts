@@ -5,7 +5,12 @@
  *
  * @module
  */
-import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
+import {
+  isResolved,
+  isSubdomain,
+  type Kind,
+  type ResolvedKind,
+} from "../api/kind.ts";
 import { labelRequirements } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { checkOptions, type OptionRules, typeText } from "../api/options.ts";
@@ -199,7 +204,7 @@ const MUTATING_RULES: OptionRules<MutatingPolicyOptions> = {
  * @param options Name, expressions and what they apply to.
  * @throws {TypeError} If an option is unknown or of the wrong type, an expression
  * has an open bracket or text, or names a field that a kind of `defineKind` lacks.
- * @throws {RangeError} If a value is none of those that there are.
+ * @throws {RangeError} If a value is not among the allowed ones.
  *
  * @example Images from one registry
  * ```ts
@@ -265,7 +270,7 @@ export function validatingPolicy<O extends KubernetesObject>(
  * @param options Name, changes and what they apply to.
  * @throws {TypeError} If an option is unknown or of the wrong type, an expression
  * has an open bracket or text, or a change has not one of `apply` and `patch`.
- * @throws {RangeError} If a value is none of those that there are.
+ * @throws {RangeError} If a value is not among the allowed ones.
  *
  * @example A default that depends on the namespace
  * ```ts
@@ -333,6 +338,13 @@ const API_VERSION = "admissionregistration.k8s.io/v1";
 /** Metadata and what policies of both types, and their bindings, have in common. */
 function commonParts(kind: ResolvedKind, options: PolicyOptions) {
   const { name, matchConditions = {}, variables = {}, params } = options;
+  if (!isSubdomain(name)) {
+    throw new RangeError(
+      `Cannot make the policy ${name}: 'name' must be a DNS subdomain, such as "own-registry.sample.coracle.dev": received ${
+        JSON.stringify(name)
+      }`,
+    );
+  }
   const operations = options.operations ?? ["CREATE", "UPDATE"];
   const odd = operations.find((one) =>
     !["CREATE", "UPDATE", "DELETE", "CONNECT"].includes(one)

@@ -187,7 +187,7 @@ export function withoutTexts(expression: string, subject: string): string {
   throw problem(subject, `'${missing}' is missing`, expression);
 }
 
-/** Index after the closing quote of a text; undefined if there is none. */
+/** Index after the closing quote of a text; undefined if none exists. */
 function endOfText(
   expression: string,
   from: number,

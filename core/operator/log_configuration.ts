@@ -184,7 +184,7 @@ export class LogConfiguration {
   }
 }
 
-/** Content of a file of the directory; undefined if there is none. */
+/** Content of a file of the directory; undefined if none exists. */
 async function valueOf(
   directory: string,
   name: string,
@@ -219,7 +219,7 @@ function oneOf<T extends string>(
   );
 }
 
-/** Limit of a sampler; `false` is none. */
+/** Limit of a sampler; `false` for no limit. */
 function limitOf(text: string, path: string): number {
   if (text === "false") return Infinity;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);

@@ -244,7 +244,7 @@ class NumberFamily extends Family<{ value: number }> implements Counter, Gauge {
   }
 }
 
-/** Gauge whose time series are read anew at every export. */
+/** Gauge whose time series are read again at every export. */
 class ObservedFamily extends NumberFamily {
   readonly observers: (() => Iterable<Observation>)[] = [];
 

@@ -651,14 +651,15 @@ export class Operator {
     this.#state = "starting";
     const { signal } = this.#ending = new AbortController();
     await this.#log.start();
-    const isServed = probes !== undefined && host().servesProbes;
-    if (isServed) await serveProbes(this.#probes, probes, logger);
-    const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(
       Promise.resolve(host().operators?.starting?.(this)),
       signal,
     );
+    const isServed = probes !== undefined && host().servesProbes;
+    if (isServed) await serveProbes(this.#probes, probes, logger);
+    const deps = await this.#connect();
+    signal.throwIfAborted();
     const client = this.#client as Client;
     if (isServed) {
       const { clock } = this.#settings;
@@ -740,9 +741,12 @@ export class Operator {
       // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
       await this.#deps?.recording?.close();
-      await this.#admission.close();
       this.#lag.close();
       await this.#coordination?.stop();
+      const tool = host().operators;
+      // The process that takes over has the same ports.
+      if (tool?.leaving !== undefined) await this.#probes.stop();
+      await this.#admission.close(await tool?.leaving?.(this));
       await this.#deps?.informers.stop();
       if (this.#settings.client === undefined) await this.#client?.close();
       this.#deps = this.#coordination = this.#client = undefined;

@@ -193,9 +193,13 @@ export class OperatorAdmission {
     await this.#webhooks?.leave(limit, hurry);
   }
 
-  /** Stops serving. */
-  async close(): Promise<void> {
-    await this.#webhooks?.close();
+  /**
+   * Stops serving.
+   *
+   * @param taken Names of the policies of the process that has taken over, if any.
+   */
+  async close(taken?: readonly string[]): Promise<void> {
+    await this.#webhooks?.close(taken);
     this.#webhooks = undefined;
   }
 

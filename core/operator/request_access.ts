@@ -114,7 +114,7 @@ export class RequestAccess {
           `Cannot serve this path: user "${user.username}" may not ${verb} it`,
       };
     } catch (error) {
-      // The API server says no more about a token than that it cannot be reviewed.
+      // The API server says of a token only that it cannot be reviewed.
       this.#deps.log.warn("Cannot review the access to a path of the probes", {
         path,
         error,

@@ -29,7 +29,7 @@ export function jsonEquals(a: unknown, b: unknown): boolean {
  * server has stored: JavaScript rounds it when it reads it. Beyond 64 bits, servers
  * round as well.
  *
- * @returns Path of the first, as in `spec.limits[0]`; undefined if there is none.
+ * @returns Path of the first, as in `spec.limits[0]`; undefined if none exists.
  */
 export function roundedInteger(value: unknown): string | undefined {
   if (typeof value === "number") {

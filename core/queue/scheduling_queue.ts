@@ -63,7 +63,7 @@ export interface SchedulingQueueOptions {
  * before another key gets it.
  */
 export interface KeyPlaces {
-  /** Key at a place; undefined if there is none now. */
+  /** Key at a place; undefined if none exists now. */
   keyAt(place: number): string | undefined;
   /** Cause of first runs, whose priority is the lowest. */
   readonly first: AddOptions;
@@ -494,7 +494,7 @@ export class SchedulingQueue<V = unknown> {
    *
    * @param at Time at which the key is added with priority `timer`.
    * @param place Place of the key: its interval moves there when nothing else is
-   * left of it, and any other timer replaces what is there.
+   * left of it, and any other timer replaces it.
    */
   setTimer(
     taken: QueueItem,

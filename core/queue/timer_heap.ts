@@ -20,7 +20,7 @@ export class TimerHeap {
     return this.#rows.length;
   }
 
-  /** Row that is due first; -1 if there is none. */
+  /** Row that is due first; -1 if none exists. */
   get first(): number {
     return this.#rows[0] ?? NONE;
   }

@@ -77,8 +77,8 @@ export function serviceOf(
  * Writes into definitions where an API server calls the operator for conversions.
  *
  * @param serviceOf Service in front of the operator that converts the objects.
- * @param advice What to do if there is none.
- * @throws {UsageError} If a definition needs a service and there is none.
+ * @param advice What to do if none exists.
+ * @throws {UsageError} If a definition needs a service and none exists.
  */
 export function convertedBy(
   definitions: readonly CrdManifest[],

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import type { AuditEvent } from "../apiserver/request_handler.ts";
 import type { ApiServer } from "../apiserver/server.ts";
@@ -14,11 +14,10 @@ import { objectsOf } from "./dev_objects.ts";
 import { definitionsOf } from "./definitions.ts";
 import { nameOf, RIGHTS_FLAGS } from "./manifests_command.ts";
 import { recordedRequests } from "./operator_manifests.ts";
-import { fileReplaced, losesReplacedFiles } from "./replaced_files.ts";
+import { OperatorProcess, runWatched } from "./dev_watch.ts";
 import { runAsMain, startMain } from "./main_process.ts";
 import { EXPORT_FLAG, findOperatorFile } from "./operator_module.ts";
 import { DATA_FLAG, startServer } from "./embedded_server.ts";
-import { RUNTIME } from "./runtime.ts";
 import {
   linkFileOf,
   listOf,
@@ -27,9 +26,6 @@ import {
   textOf,
   writeSecretFile,
 } from "./serving.ts";
-
-/** Time that a process has to end, in milliseconds. */
-const STOP_TIMEOUT_MS = RUNTIME === "deno" ? 3_000 : 12_000;
 
 export const devCommand: Command = {
   name: "dev",
@@ -124,13 +120,11 @@ export const devCommand: Command = {
           server.kubeconfigFor({ name: userOf(account) }),
         );
         process.env["KUBECONFIG"] = operatorKubeconfig;
-        const watch = flags["watch"] === true;
         const run: DevRun = {
           kubeconfig,
           operatorKubeconfig,
           account,
           debug: flags["debug"] === true,
-          watch,
           export: exported,
           apply,
           crd,
@@ -138,11 +132,14 @@ export const devCommand: Command = {
           link,
           window: window.url,
         };
-        const code = watch ? undefined : await runDev(file, run, {
+        if (flags["watch"] === true) {
+          return await runWatched(file, run, { interrupts, terminal });
+        }
+        const code = await runDev(file, run, {
           terminal,
           failed: uncaught.promise,
         });
-        return code ?? await runInChild(file, run, { watch, interrupts });
+        return code ?? await runInChild(file, run, interrupts);
       } finally {
         await window.close();
         await server.stop();
@@ -163,82 +160,21 @@ async function install(
   for (const definition of definitions) await applyCrd(client, definition, {});
 }
 
-/** Options for starting and ending a process. */
-interface ChildOptions {
-  readonly watch: boolean;
-  readonly interrupts: AbortSignal;
-}
-
-/**
- * Runs a file as the main module of a child process, again after each change of
- * it, and returns the exit code of the process that ends by itself.
- */
+/** Runs a file as the main module of a process; returns its exit code. */
 async function runInChild(
   file: string,
   run: DevRun,
-  options: ChildOptions,
+  interrupts: AbortSignal,
 ): Promise<number> {
-  for (;;) {
-    const code = await runOnce(file, run, options);
-    if (code !== undefined) return code;
-  }
-}
-
-/**
- * Runs a file as the main module of a process.
- *
- * @returns The exit code; undefined if the process must be started again.
- */
-async function runOnce(
-  file: string,
-  run: DevRun,
-  { watch, interrupts }: ChildOptions,
-): Promise<number | undefined> {
-  const ended = new AbortController();
-  const replaced = watch && losesReplacedFiles()
-    ? fileReplaced(dirname(file), ended.signal)
-    : Promise.resolve(false);
-  const child = await startMain({ task: "dev", file, run }, { watch });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const kill = () => {
-    // On Deno child.kill() kills only once.
-    if (child.pid !== undefined) process.kill(child.pid, "SIGKILL");
-  };
-  // A second signal ends this process by exit().
-  process.once("exit", kill);
-  const end = () => {
-    child.kill("SIGTERM");
-    timer = setTimeout(kill, STOP_TIMEOUT_MS);
-  };
-  const stop = () => {
-    // At a terminal, Ctrl-C has reached the child as well.
-    const { reason } = interrupts;
-    if (reason !== "SIGINT" || !process.stdin.isTTY) child.kill("SIGTERM");
-    // Deno's watcher survives the signal that its program handles.
-    timer ??= setTimeout(kill, STOP_TIMEOUT_MS);
-  };
+  const child = new OperatorProcess(
+    await startMain({ task: "dev", file, run }),
+  );
+  const stop = () => child.end(interrupts.reason);
   interrupts.addEventListener("abort", stop, { once: true });
   if (interrupts.aborted) stop();
-  let again = false;
-  replaced.then((isReplaced) => {
-    if (!isReplaced || interrupts.aborted) return;
-    again = true;
-    end();
-  }, () => {}); // A folder that cannot be watched is left to the runtime.
-  try {
-    return await new Promise((resolve, reject) => {
-      child.once("error", reject);
-      child.once("exit", (code) => {
-        if (interrupts.aborted) resolve(0);
-        else resolve(again ? undefined : code ?? 1);
-      });
-    });
-  } finally {
-    ended.abort();
-    clearTimeout(timer);
-    interrupts.removeEventListener("abort", stop);
-    process.off("exit", kill);
-  }
+  const code = await child.exited;
+  interrupts.removeEventListener("abort", stop);
+  return interrupts.aborted ? 0 : code ?? 1;
 }
 
 /** Audit function that adds the requests of the operators to a file. */

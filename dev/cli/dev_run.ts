@@ -41,7 +41,7 @@ import {
 } from "./operator_module.ts";
 import { newlyRequired } from "./newly_required.ts";
 import { readableLogger } from "./readable_log.ts";
-import { RUNTIME } from "./runtime.ts";
+import type { DevTurn } from "./dev_turn.ts";
 import { aborted } from "./serving.ts";
 import { LatestLines, serveLink } from "./window/operator_link.ts";
 
@@ -55,8 +55,6 @@ export interface DevRun {
   readonly account: DevAccount;
   /** Whether to log at debug level. */
   readonly debug: boolean;
-  /** Whether the runtime restarts the file when it changes. */
-  readonly watch: boolean;
   /** Value of `--export`. */
   readonly export: string | undefined;
   /** Values of `--apply`. */
@@ -99,17 +97,15 @@ export async function beginDev(
   file: string,
   run: DevRun,
   terminal: CommandTerminal,
+  turn?: DevTurn,
 ): Promise<void> {
   const code = await runOperators(
     (options) => Promise.resolve(loadMainModule(file, options)),
-    { ...run, file, terminal, failed: uncaughtErrors(terminal).promise },
-  ).catch((error) => reportError(error, terminal, { name: "dev" }));
-  // Bun's watcher is in this process, and waits for a change of the file.
-  if (run.watch && code !== 0 && RUNTIME === "bun") {
-    terminal.say("Waiting for a change of the file.\n");
-    setInterval(() => {}, 2 ** 30);
-    await aborted(terminal.interrupts());
-  }
+    { ...run, file, terminal, turn, failed: uncaughtErrors(terminal).promise },
+  ).catch(async (error) => {
+    if (isOccupied(error)) await turn?.occupied();
+    return reportError(error, terminal, { name: "dev" });
+  });
   process.exit(code ?? 1);
 }
 
@@ -119,6 +115,17 @@ interface RunDeps extends DevRun {
   readonly terminal: CommandTerminal;
   /** Promise that rejects on the first unhandled error. */
   readonly failed: Promise<never>;
+  /** Turn of this process; undefined without others before or after it. */
+  readonly turn?: DevTurn | undefined;
+}
+
+/** Whether an error says that a port is in use. */
+function isOccupied(error: unknown): boolean {
+  const { code, cause } = Object(error) as {
+    readonly code?: unknown;
+    readonly cause?: unknown;
+  };
+  return code === "EADDRINUSE" || cause !== undefined && isOccupied(cause);
 }
 
 async function runOperators(
@@ -127,7 +134,7 @@ async function runOperators(
   ) => Promise<OperatorModule>,
   deps: RunDeps,
 ): Promise<number | undefined> {
-  const { file, terminal, kubeconfig, debug } = deps;
+  const { file, terminal, kubeconfig, debug, turn } = deps;
   // The API server may be in the process that has started this one.
   const release = replaceHost({ webhooks: { besideServer: true } });
   const interrupts = terminal.interrupts();
@@ -142,12 +149,22 @@ async function runOperators(
   });
   const starting: OperatorHandle[] = [];
   const started = new Set<OperatorHandle>();
+  let link: ReturnType<typeof serveLink> | undefined;
+  const showOnPage = () =>
+    serveLink({
+      operators: () => starting,
+      lines,
+      kubeconfig,
+      file: deps.link,
+    });
   // The main module may be evaluated while the configuration is read.
   const loading = load({
     runs: true,
     logger,
     async starting(operator) {
       starting.push(operator);
+      await turn?.begin();
+      await (link ??= showOnPage());
       const kinds = operator.controllers.flatMap((controller) => [
         controller.kind,
         ...controller.secondaryKinds,
@@ -194,20 +211,16 @@ async function runOperators(
     started(operator) {
       started.add(operator);
       if (started.size === 1) void greet(operator, deps);
+      if (started.size === starting.length) turn?.started(starting);
     },
+    ...turn && { leaving: (operator) => turn.leaving(operator) },
   });
-  // A file that fails before the link is served is reported below.
+  // A file that fails before that is reported below.
   loading.then(({ exports }) => exports.catch(() => {}), () => {});
   const client = new Client(
     await loadConfig({ kubeconfig: deps.operatorKubeconfig }),
     { logger },
   );
-  const link = await serveLink({
-    operators: () => starting,
-    lines,
-    kubeconfig,
-    file: deps.link,
-  });
   const module = await loading;
   const ended = aborted(interrupts);
   // A file that starts its operators itself is done when they have stopped.
@@ -231,14 +244,15 @@ async function runOperators(
     throw error;
   });
   try {
-    const done = ended.then(() => 0);
+    const over = [ended, ...turn ? [turn.handOver(() => starting, ended)] : []];
+    const done = Promise.race(over).then(() => 0);
     return await Promise.race([done, ran, deps.failed]);
   } finally {
     module.release();
     release();
     await Promise.all(module.operators.map((operator) => operator.stop()));
     await client.close();
-    await link.close();
+    await (await link)?.close();
   }
 }
 

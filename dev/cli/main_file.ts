@@ -7,16 +7,17 @@
  */
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { UsageError } from "./command.ts";
-import { beginDev } from "./dev_run.ts";
-import { mainTask } from "./main_process.ts";
-import { describeModule } from "./operator_file.ts";
-import { loadMainModule } from "./operator_module.ts";
-import { printable, printableTerminal } from "./printable.ts";
-import { processTerminal } from "./terminal.ts";
+import { followLoads } from "./loaded_files.ts";
+
+followLoads();
+const { UsageError } = await import("./command.ts");
+const { mainTask } = await import("./main_process.ts");
+const { loadMainModule } = await import("./operator_module.ts");
+const { printable, printableTerminal } = await import("./printable.ts");
 
 const given = mainTask();
 if (given?.task === "describe") {
+  const { describeModule } = await import("./operator_file.ts");
   const module = loadMainModule(given.file, { runs: false });
   void describeModule(module, given.options)
     .catch((error) => {
@@ -31,9 +32,13 @@ if (given?.task === "describe") {
     )
     .finally(() => process.exit());
 } else if (given?.task === "dev") {
-  void beginDev(
-    given.file,
-    given.run,
-    printableTerminal(processTerminal()),
-  );
+  const { beginDev } = await import("./dev_run.ts");
+  const { processTerminal } = await import("./terminal.ts");
+  const { file, run } = given;
+  let turn;
+  if (given.preload !== undefined) {
+    const { DevTurn } = await import("./dev_turn.ts");
+    turn = await DevTurn.next(given.preload);
+  }
+  void beginDev(file, run, printableTerminal(processTerminal()), turn);
 }

@@ -21,7 +21,16 @@ export type MainTask =
     readonly file: string;
     readonly options: DescribeOptions;
   }
-  | { readonly task: "dev"; readonly file: string; readonly run: DevRun };
+  | {
+    readonly task: "dev";
+    readonly file: string;
+    readonly run: DevRun;
+    /**
+     * Files of the framework to load before it is the turn of the process; undefined
+     * if it runs the file at once.
+     */
+    readonly preload?: readonly string[] | undefined;
+  };
 
 /** Environment variable with the {@linkcode MainTask} of a process, as JSON. */
 const TASK_VARIABLE = "CORACLE_MAIN_TASK";
@@ -33,7 +42,7 @@ const COMMAND_CHECK_MS = 500;
 
 /**
  * Task of this process; undefined if its main module is another file. The
- * process and its watcher end when the command does not run any longer.
+ * process ends when the command does not run any longer.
  */
 export function mainTask():
   | MainTask & { readonly answer?: string | undefined }
@@ -47,59 +56,37 @@ export function mainTask():
   return task;
 }
 
-/** Ends this process when a command ends, and the watcher that restarts it. */
+/** Ends this process when a command ends. */
 function endWith(command: number): void {
   setInterval(() => {
-    if (isRunning(command)) return;
-    // Nothing is left to stop in order: the API server has ended, too. Only a
-    // watcher, such as that of `node --watch`, has a channel to this process.
-    if (process.connected) process.kill(process.ppid, "SIGKILL");
-    process.kill(process.pid, "SIGKILL");
+    // Nothing is left to stop in order: the API server has ended, too.
+    if (!isRunning(command)) process.kill(process.pid, "SIGKILL");
   }, COMMAND_CHECK_MS).unref();
 }
 
-/**
- * Command that runs a file as the main module, with `main_file.ts` loaded first.
- *
- * @param watch Whether the runtime restarts the file when it or one of its
- * imports changes.
- */
-async function mainCommand(
-  file: string,
-  watch: boolean,
-): Promise<readonly string[]> {
+/** Command that runs a file as the main module, with `main_file.ts` loaded first. */
+async function mainCommand(file: string): Promise<readonly string[]> {
   const path = await findOperatorFile(file);
   const first = programFile("main_file");
-  const isNode = RUNTIME === "node";
   return [
     process.execPath,
     ...runtimeFlags(),
     ...checkoutFlags(),
-    isNode ? "--import" : "--preload",
+    RUNTIME === "node" ? "--import" : "--preload",
     RUNTIME === "bun" ? first : pathToFileURL(first).href,
-    ...watch
-      ? ["--watch", isNode ? "--watch-preserve-output" : "--no-clear-screen"]
-      : [],
     path,
   ];
 }
 
 export async function startMain(
   task: MainTask & { readonly answer?: string | undefined },
-  options: {
-    readonly watch?: boolean | undefined;
-    readonly env?: Readonly<Record<string, string>> | undefined;
-  } = {},
 ): Promise<ReturnType<typeof spawn>> {
-  const [program = "", ...args] = await mainCommand(
-    task.file,
-    options.watch ?? false,
-  );
+  const [program = "", ...args] = await mainCommand(task.file);
+  const isSpare = task.task === "dev" && task.preload !== undefined;
   return spawn(program, args, {
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "inherit", "inherit", ...isSpare ? ["ipc" as const] : []],
     env: {
       ...process.env,
-      ...options.env,
       [TASK_VARIABLE]: JSON.stringify({ ...task, command: process.pid }),
     },
   });

@@ -1,7 +1,8 @@
+import { realpathSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, resolve } from "node:path";
 import process from "node:process";
-import { setTimeout } from "node:timers";
+import { setInterval } from "node:timers";
 import { pathToFileURL } from "node:url";
 import type { OperatorHandle, OperatorOptions } from "@coracle/operator/core";
 import { type OperatorHooks, replaceHost } from "@coracle/operator/internal";
@@ -12,9 +13,10 @@ import {
 } from "../testing/check/exported_operators.ts";
 import { loadError } from "../testing/check/load_error.ts";
 import { suggestion, UsageError } from "./command.ts";
+import { loadedFiles } from "./loaded_files.ts";
 
-/** Delay after which loading the main module has begun, in milliseconds. */
-const MAIN_BEGUN_MS = 1_000;
+/** Interval of checks whether the main module is being loaded, in milliseconds. */
+const MAIN_CHECK_MS = 10;
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
 /** A loaded operator file with the operators that it has created. */
@@ -114,11 +116,16 @@ export function loadMainModule(
   const loaded = Promise.withResolvers<Exports>();
   // The module is in the loader's cache then: an import before it began would
   // take its place as the main module.
-  const begun = () =>
+  const path = realpathSync(file);
+  const begun = () => {
+    clearInterval(timer);
     void importModule(file).then(loaded.resolve, loaded.reject);
+  };
   process.once("beforeExit", begun);
   // A file whose timers keep the process alive may only export a function.
-  setTimeout(begun, MAIN_BEGUN_MS).unref();
+  const timer = setInterval(() => {
+    if (loadedFiles().has(path)) begun();
+  }, MAIN_CHECK_MS).unref();
   const release = replaceHost({
     operators: {
       ...options,

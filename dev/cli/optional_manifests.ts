@@ -169,7 +169,7 @@ export function networkPolicy(
       policyTypes: ["Ingress", "Egress"],
       ingress: [
         ...ports.length > 0 ? [{ ports: to(ports), from: metricsFrom }] : [],
-        // The API server, and whoever calls a source, may be anywhere.
+        // The API server, and callers of a source, may be anywhere.
         ...called.length > 0 ? [{ ports: to(called) }] : [],
       ],
       egress,

@@ -69,7 +69,7 @@ export function incompatibleChanges(
         schemaOf(before),
       )
     ) {
-      // What is not served is read from the storage, and validated no more.
+      // What is not served is read from the storage, and no longer validated.
       if (version.served === false && !isLoss) continue;
       found.push(`${place} ${path === "" ? "the object" : path}: ${what}`);
     }

@@ -78,7 +78,7 @@ export class RunningClock implements Clock {
 
   /**
    * Moves the clock at once, as if the machine had slept: timers that became due
-   * meanwhile fire afterwards, each once. Calls wait for earlier ones.
+   * in that time fire afterwards, each once. Calls wait for earlier ones.
    *
    * @throws {RangeError | SyntaxError} If it is not a duration.
    * @throws {Error} If more than 100,000 timers fire.

@@ -157,7 +157,7 @@ export class VirtualClock implements Clock {
 
   /**
    * Moves the clock at once, as if the machine had slept: timers that become due
-   * meanwhile fire afterwards, each once, at the new time. A year costs no more
+   * in that time fire afterwards, each once, at the new time. A year costs as little
    * than a minute, but what would have happened on the way does not happen.
    *
    * @param duration Duration of the sleep.

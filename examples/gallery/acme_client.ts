@@ -13,7 +13,7 @@ import {
 } from "node:crypto";
 import { z } from "zod";
 
-/** Function with the signature of `fetch`, of which a test has its own. */
+/** Function with the signature of `fetch`, which a test replaces. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 const Directory = z.object({

@@ -5,7 +5,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Times of a cron expression, in UTC. */
 export interface Schedule {
-  /** First time after a moment; undefined if there is none within four years. */
+  /** First time after a moment; undefined if none exists within four years. */
   next(after: number): number | undefined;
 }
 

@@ -51,7 +51,7 @@ const StoreCluster = defineKind({
 });
 type StoreCluster = ObjectOf<typeof StoreCluster>;
 
-/** Function with the signature of `fetch`, of which a test has its own. */
+/** Function with the signature of `fetch`, which a test replaces. */
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Sends a request to the store. */

@@ -79,7 +79,7 @@ export async function start(config: KubeConfig): Promise<() => Promise<void>> {
     () => core.listConfigMapForAllNamespaces(),
   );
 
-  // One run of an object at a time, one more if it changed meanwhile, and
+  // One run of an object at a time, one more if it changed in that time, and
   // retries with growing pauses.
   const running = new Map<string, boolean>();
   const timers = new Set<ReturnType<typeof setTimeout>>();

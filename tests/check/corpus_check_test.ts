@@ -6,7 +6,7 @@ import { corpus, verdictOf } from "./corpus/corpus.ts";
 
 /** Plans of a correct operator; `npm run check:corpus` runs all of them. */
 const PLANS = 8;
-/** Members of the corpus of which each runtime takes one. */
+/** Members of the corpus; each runtime takes one. */
 const SHARE = 12;
 
 // Each runtime takes another part, so that CI checks a quarter of the corpus;

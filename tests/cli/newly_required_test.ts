@@ -4,6 +4,8 @@ import type { CrdManifest } from "@coracle/operator/crd";
 import { newlyRequired } from "../../dev/cli/newly_required.ts";
 import { crdCommand } from "../../dev/cli/crd_command.ts";
 import { runCommandLine } from "../../dev/cli/main.ts";
+import { GROUP, operatorFile, places } from "../support/dev_operator_file.ts";
+import { coracle, Program } from "../support/program.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
 
 const text = { type: "string" };
@@ -104,4 +106,59 @@ export const Boat = defineKind({
     said,
     /^Objects of v1 of boats\.sea\.example\.org may lack spec\.zone/,
   );
+});
+
+test("coracle dev warns of a field that stored objects may lack", async () => {
+  const { folder, kubeconfig } = places();
+  const name = `boats.${GROUP}`;
+  const names = { kind: "Boat", plural: "boats" };
+  const boats = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name },
+    spec: {
+      group: GROUP,
+      names,
+      scope: "Namespaced",
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: object({
+            spec: object({ zone: text, area: text }, ["area"]),
+          }, ["spec"]),
+        },
+      }],
+    },
+  };
+  const file = operatorFile(`
+const spec = z.object({ zone: z.string(), area: z.string() });
+const Boat = defineKind({ ...names, spec, kind: "Boat" });
+export const operator = () => {
+  const operator = make();
+  operator.register(Boat, { reconcile() {} });
+  return operator;
+};`);
+  // The definition of an earlier run, whose objects are stored.
+  const earlier = writeText(
+    folder,
+    "boats.yaml",
+    JSON.stringify(boats),
+  );
+  const dev = new Program(
+    coracle("dev", "--crd", earlier, "--kubeconfig", kubeconfig, file),
+    { env: { TMPDIR: folder } },
+  );
+  try {
+    await dev.says(/Press Ctrl-C/);
+    assert.match(
+      dev.output,
+      /^Objects of the earlier definition of boats\.batch\.test\.dev may lack spec\.zone, which v1 requires: /m,
+    );
+    assert.equal(dev.output.match(/may lack/g)?.length, 1);
+    assert.equal(await dev.end("SIGTERM"), 0, dev.describe());
+  } finally {
+    await dev.kill();
+  }
 });

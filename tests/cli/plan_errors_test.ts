@@ -142,6 +142,7 @@ test("--fail-on: each finding is found by its part of a plan alone", () => {
     delete: { changes: [{ ...change, action: "delete" }] },
     takeover: { changes: [{ ...change, action: "change", fields: [taken] }] },
     loop: { loops: [{ object, writes: 2, period: 1, fields: [] }] },
+    fight: { fights: [{ object, manager: "kubectl", fields: [], answer: 1 }] },
     failure: { failures: [{ error: "no", count: 1, objects: [] }] },
     fetch: { fetches: [{ request: "GET /", count: 1, sent: false }] },
     rights: { missingRights: [{ verb: "get", group: "", resource: "pods" }] },
@@ -149,6 +150,7 @@ test("--fail-on: each finding is found by its part of a plan alone", () => {
   const resting = {
     changes: [],
     loops: [],
+    fights: [],
     failures: [],
     fetches: [],
     missingRights: [],

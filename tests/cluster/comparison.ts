@@ -207,7 +207,7 @@ class Names {
     if (typeof value === "string") return this.#text(value, key);
     if (Array.isArray(value)) return value.map((item) => this.replace(item));
     if (value === null || typeof value !== "object") return value;
-    // That of a list depends on what others write meanwhile.
+    // That of a list depends on what others write in that time.
     if ("items" in value && "metadata" in value) {
       const { metadata, ...rest } = value;
       const { resourceVersion: _, ...kept } = metadata as ListMeta;

@@ -79,7 +79,7 @@ export async function buildControlPlane(
  * Finds or starts a control plane: that of `KUBECONFIG`, else the programs in
  * `KUBEBUILDER_ASSETS`, else programs built from their published Go modules.
  *
- * @returns Undefined where there is none and no Go toolchain to build one.
+ * @returns Undefined where none exists and no Go toolchain to build one.
  */
 export async function startControlPlane(
   {

@@ -190,7 +190,7 @@ function leastHits({ times }: FaultRow, operation: Operation): number {
   return operation === "watchList" ? 1 : times;
 }
 
-/** Changes, removes and creates an object, as somebody else does meanwhile. */
+/** Changes, removes and creates an object, as another client does. */
 async function change(server: ApiServer, count: number): Promise<void> {
   const at = (name: string) => ({ namespace: NAMESPACE, name });
   await server.client.patch(ConfigMap, at("a"), {

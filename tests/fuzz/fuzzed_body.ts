@@ -75,7 +75,7 @@ export class BodyGenerator {
     );
   }
 
-  /** Text that is no more what it was. */
+  /** Text that is not the original any longer. */
   #broken(text: string): string {
     const random = this.#random;
     const at = random.below(text.length);

@@ -31,7 +31,7 @@ const CORE: readonly string[] = [
 ];
 /** What every folder of `workflows` may import from outside. */
 const OUTSIDE: readonly string[] = [...CORE, "core/kinds", "sources"];
-/** The folders of `workflows`, each of which may import some before it. */
+/** The folders of `workflows`, each may import some before it. */
 const WORKFLOWS: readonly string[] = [
   "workflows",
   "workflows/conditions",

@@ -494,7 +494,7 @@ clusterScenario(
   async (fixture) => {
     await using others = await members(fixture, "east");
     await create(others.clients["east"], "web");
-    // One server stands for all, of which each replica has some in all likelihood.
+    // One server stands for all, and each replica has some in all likelihood.
     const names = Array.from({ length: 24 }, (_, index) => `cluster-${index}`);
     const clusters = names.map((name) => ({ ...others.of("east")[0]!, name }));
     const running = new Map<string, string>();

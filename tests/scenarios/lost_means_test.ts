@@ -35,7 +35,7 @@ const REVIEWS = {
   verbs: ["create"],
 };
 
-/** Value of a series of an operator; undefined if there is none. */
+/** Value of a series of an operator; undefined if none exists. */
 function gauge(operator: Operator, series: string): number | undefined {
   const line = operator.metrics().split("\n").find((line) =>
     line.startsWith(`${series} `)

@@ -1,5 +1,5 @@
 /**
- * The first mistakes that people make, and that each is told by name and with
+ * The first mistakes that people make, and that each is reported by name and with
  * what to do.
  */
 import assert from "node:assert/strict";

@@ -54,7 +54,7 @@ greetingTest(
     await greetings.ask("gone", "before");
     await greetings.says("gone", "before");
     await away(cluster, { downFor: 30_000, keepData: false });
-    // Nothing is left, not even the kind: it is made anew, as a cluster
+    // Nothing is left, not even the kind: it is made again, as a cluster
     // that is restored from its manifests would be.
     await client.create(Namespace, { metadata: { name: namespace } });
     const { clock } = cluster;

@@ -318,7 +318,7 @@ scenario(
     await fixture.until(async () =>
       (await fixture.gadget("a"))?.status?.value === "closed"
     );
-    // No event tells of the route.
+    // The route causes no event.
     await fixture.until(() => seen.length >= 2);
     route = "open";
     await fixture.until(() =>
@@ -366,7 +366,7 @@ scenario(
       .add("deployment", deployment(), { readyWhen: isCurrent })
       .add("outside", { read: () => external }, {
         dependsOn: ["deployment"],
-        // No event tells of it.
+        // It causes no event.
         readyWhen: ({ resource }) => ({
           met: resource === true,
           message: "It is away",

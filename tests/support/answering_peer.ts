@@ -145,7 +145,7 @@ export function thenEnd(answer: string | Uint8Array): Answer {
   return (socket) => socket.end(answer as string, "latin1");
 }
 
-/** Writes a start, and then more of it for ever. */
+/** Writes a start, and then more of it forever. */
 export function endless(
   start: string | Uint8Array,
   more: string | Uint8Array,

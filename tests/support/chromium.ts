@@ -18,7 +18,7 @@ const LIMIT_MS = 30_000;
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
-/** Path of Chromium, by `CHROMIUM` or in the path; undefined if there is none. */
+/** Path of Chromium, by `CHROMIUM` or in the path; undefined if none exists. */
 export function chromiumPath(): string | undefined {
   const given = process.env["CHROMIUM"];
   if (given !== undefined) return given;

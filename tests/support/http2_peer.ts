@@ -154,7 +154,7 @@ const COMMANDS: Readonly<Record<string, () => void>> = {
       }
     }
   },
-  /** As Go's server: no more streams; those that run go on. */
+  /** As Go's server: no further streams; those in progress go on. */
   "/goaway"() {
     for (const session of open()) session.goaway(0, 2 ** 31 - 1);
   },

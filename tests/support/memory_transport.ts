@@ -20,7 +20,7 @@ export interface MemoryPace {
  * with answers cut into small pieces.
  *
  * @param server Who answers.
- * @param pace How the answers arrive; may be changed meanwhile.
+ * @param pace How the answers arrive; may be changed at any time.
  */
 export function memoryTransport(
   server: FakeWatchServer,

@@ -190,7 +190,7 @@ export class OperatorFixture {
     });
   }
 
-  /** Reads a gadget from the server; undefined if there is none. */
+  /** Reads a gadget from the server; undefined if none exists. */
   async gadget(
     name: string,
     namespace = "default",

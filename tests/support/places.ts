@@ -1,4 +1,4 @@
-/** Places for work, of which the waiting work of the lowest rank takes the next. */
+/** Places for work; waiting work of the lowest rank takes the next. */
 export class Places {
   readonly #waiting: { readonly rank: number; readonly begin: () => void }[] =
     [];

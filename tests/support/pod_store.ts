@@ -32,7 +32,7 @@ export function podStore(
   return store;
 }
 
-/** JSON of an object as it is stored; undefined if there is none. */
+/** JSON of an object as it is stored; undefined if none exists. */
 export function storedText(
   store: ObjectStore<UntypedObject>,
   key: ObjectKey,

@@ -36,7 +36,7 @@ function child(value: unknown, step: PathStep): unknown {
     : undefined;
 }
 
-/** Value at a path; undefined where there is none. */
+/** Value at a path; undefined where none exists. */
 export function valueAt(value: unknown, path: string): unknown {
   let found = value;
   for (const step of parse(path)) {

@@ -156,7 +156,7 @@ export class Matcher {
     }
     const marks = [...expected.matchAll(PLACEHOLDER)];
     if (marks.length === 0) {
-      // What is picked and not there is told by a text.
+      // What is picked and not there is described by a text.
       return expected === actual ? undefined : "another value";
     }
     if (typeof actual !== "string") return "not a text";

@@ -19,7 +19,7 @@ const outside = (options: object) =>
     { source: inboundSource("a"), desired: () => 1, ...options } as never,
   );
 
-/** Parts that users implement, and what is said of each that is none. */
+/** Parts that users implement, and the error for each invalid one. */
 const CASES: readonly (readonly [make: () => unknown, said: RegExp])[] = [
   [() => add({ reconcile: 5 }), /dependent: "reconcile" must be a function/],
   [() => add({ delete: true }), /dependent: "delete" must be a function/],

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import type { NewerData } from "./newer_data.ts";
 
-/** What `data/go_types.json` tells of the fields of one definition. */
+/** What `data/go_types.json` says about the fields of one definition. */
 export interface GoFields {
   readonly pointer?: readonly string[];
   readonly struct?: readonly string[];

@@ -79,7 +79,7 @@ const DEFINITIONS: readonly string[] = [
 ];
 
 /**
- * Divides objects into stages, each of which must be Current before the next
+ * Divides objects into stages that must each be Current before the next
  * begins: definitions (CustomResourceDefinitions, Namespaces, ClusterRoles),
  * classes (every kind whose name ends in Class), the kinds that the caller
  * names, and all others. Each stage is in order; empty ones are left out.
@@ -105,7 +105,7 @@ export function applyStages<T extends ObjectReference>(
 }
 
 /**
- * Divides objects into the stages in which they are deleted, each of which must be
+ * Divides objects into the stages in which they are deleted; each must be
  * gone before the next begins: custom resources, since the controllers that finish
  * their deletion may be in the same set; built-in kinds; and definitions. Each stage
  * is in reverse order; empty ones are left out.

@@ -30,9 +30,9 @@ export interface AppliedChange {
   readonly fields: readonly {
     /** JSON Pointer of the field, such as `/spec/replicas`. */
     readonly path: string;
-    /** Current value; absent if there is none. */
+    /** Current value; absent if none exists. */
     readonly before?: unknown;
-    /** Desired value; absent if there is none. */
+    /** Desired value; absent if none exists. */
     readonly after?: unknown;
   }[];
 }

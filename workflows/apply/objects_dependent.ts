@@ -106,7 +106,7 @@ export interface ObjectsDependentOptions<P extends KubernetesObject> {
     | Dependent<P, ReadonlyMap<string, UntypedObject>>["readyWhen"];
   /**
    * Order in which the objects are applied: with `"install"` definitions, classes and
-   * namespaces first, each of which must be Current before the next stage begins, and
+   * namespaces first, which must be Current before the next stage begins, and
    * then the others by their kinds; with `"given"` that of the list, without waits.
    *
    * @default {"install"}
@@ -362,7 +362,7 @@ class ObjectSet<P extends KubernetesObject>
     const message = `Waiting until they are gone: ${
       named([...resource.keys()])
     }`;
-    // The end of a version of a kind, whose objects must be found anew, is no event.
+    // The end of a version of a kind, whose objects must be found again, is no event.
     return { met: false, message, recheckAfter: DELETED_CHECK_MS };
   }
 

@@ -98,7 +98,7 @@ export async function readInventory(
   };
 }
 
-/** References of a list; undefined if it is none. */
+/** References of a list; undefined if the text is not a list of them. */
 function referencesFrom(text: string): ObjectReference[] | undefined {
   let list: unknown;
   try {

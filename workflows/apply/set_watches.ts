@@ -249,7 +249,7 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
     return await added as WatchingSource<P, UntypedObject>;
   }
 
-  /** Checks that the account may list objects: a watch would try for ever. */
+  /** Checks that the account may list objects: a watch would try forever. */
   async #checkRight(
     kind: ResolvedKind,
     { client, signal }: Pick<Context<P>, "client" | "signal">,

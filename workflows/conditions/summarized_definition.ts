@@ -204,7 +204,7 @@ export interface SummarizedDefinition<P extends Conditioned> {
      */
     readonly failures?: readonly string[] | undefined;
   } | undefined;
-  /** Receiver of notifications and failures. There is none by default. */
+  /** Receiver of notifications and failures. By default nobody is notified. */
   readonly notifier?: Notifier | undefined;
   /**
    * Clock for the times of conditions and for pauses. Defaults to that of the

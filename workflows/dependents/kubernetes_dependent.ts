@@ -367,7 +367,7 @@ export function noteSet(dependent: object, name: string): void {
   sets.set(dependent, name);
 }
 
-/** Name of the set that a dependent is; undefined if it is none. */
+/** Name of the set that a dependent is; undefined for other dependents. */
 export function setOf(dependent: object): string | undefined {
   return sets.get(dependent);
 }

@@ -73,7 +73,7 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   /**
    * Whether the object existed when the informer began to watch, or when the
    * handler was added. A first state whose reading broke is read again: an object
-   * that changed meanwhile is told as updated, and changes in between are missing.
+   * that changed in between is reported as updated, and changes in between are missing.
    */
   readonly initial: boolean;
   /**

@@ -390,7 +390,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return this.#stores.get(number)?.getAt(slot);
   }
 
-  /** Key of the object at a place; undefined if there is none. */
+  /** Key of the object at a place; undefined if none exists. */
   keyAt(place: number): string | undefined {
     const [number, slot] = storeAndSlot(place);
     const key = this.#stores.get(number)?.keyAt(slot);

@@ -76,7 +76,7 @@ export class OwnWriteWindow<S> {
       this.#held.length > 0;
   }
 
-  /** Oldest event that is held back; undefined if there is none. */
+  /** Oldest event that is held back; undefined if none exists. */
   get oldest(): HeldEvent<S> | undefined {
     return this.#held[0];
   }

@@ -35,7 +35,7 @@ export class SlotSet {
     this.#size = 0;
   }
 
-  /** First slot of the set from a given one on; -1 if there is none. */
+  /** First slot of the set from a given one on; -1 if none exists. */
   next(slot: number): number {
     const words = this.#words;
     let at = slot >>> 5;

@@ -113,7 +113,7 @@ interface Restored {
  *
  * The file is a log. Each {@linkcode WatchSnapshot.flush} appends the present state
  * of the objects that changed since the last one, in short slices; what changes
- * meanwhile is appended as well, until nothing is left in the event-loop turn in which the
+ * during that is appended as well, until nothing is left in the event-loop turn in which the
  * version is read. So a group of frames has exactly the state of its version, and
  * perhaps newer states of own writes, which the watch then shows as known.
  */

@@ -131,7 +131,7 @@ export interface StoreChange {
   readonly previous: ByteRange | undefined;
 }
 
-/** Follower of the changes of a store, whoever makes them. */
+/** Follower of all changes of a store. */
 export interface StoreFollower {
   /** Called after the object in a slot was stored. */
   written(slot: number): void;
@@ -449,7 +449,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   }
 
   /**
-   * Object in a slot, frozen; undefined if there is none.
+   * Object in a slot, frozen; undefined if none exists.
    *
    * @throws {Error} If only its key is stored.
    */
@@ -464,12 +464,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#table.find(key);
   }
 
-  /** Key of the object in a slot; undefined if there is none. */
+  /** Key of the object in a slot; undefined if none exists. */
   keyAt(slot: number): ObjectKey | undefined {
     return this.#table.isUsed(slot) ? this.#table.key(slot) : undefined;
   }
 
-  /** First used slot from a given one on; -1 if there is none. */
+  /** First used slot from a given one on; -1 if none exists. */
   nextSlot(slot: number): number {
     return this.#table.nextUsed(slot);
   }

@@ -198,7 +198,7 @@ export class ObjectTable {
     return slot < this.#top && this.page(slot).state[slot & PAGE_MASK] !== 0;
   }
 
-  /** First used slot from a given one on; -1 if there is none. */
+  /** First used slot from a given one on; -1 if none exists. */
   nextUsed(slot: number): number {
     for (; slot < this.#top; slot++) {
       if (this.page(slot).state[slot & PAGE_MASK] !== 0) return slot;

@@ -56,7 +56,7 @@ export interface InformerSelection extends SelectionOptions {
 export interface InformerClient {
   /** Sends a request and resolves with its response, whose body is unread. */
   request(request: ApiRequest): Promise<HttpResponse>;
-  /** Resolves the plural name and the scope of a kind, with `fresh` anew. */
+  /** Resolves the plural name and the scope of a kind, with `fresh` again from the server. */
   resolve<T extends KubernetesObject>(
     kind: Kind<T>,
     options?: { readonly fresh?: boolean | undefined },

@@ -19,7 +19,7 @@ import { SHORT_BODY_BYTES } from "./transport_options.ts";
 
 /** Maximum number of interim responses (1xx) before a response. */
 const MAX_INTERIM = 32;
-/** Number of connections that may take no more requests before one is an error. */
+/** Number of connections that may refuse a request before that is an error. */
 const MAX_MOVES = 8;
 
 /**

@@ -32,7 +32,7 @@ const RETIRED = new Error("Cannot send: the server closed the connection");
 /** Error of requests whose connection is closed. */
 const CLOSED = new Error("Cannot read: the connection was closed");
 
-/** Whether a request failed because its connection took no more requests. */
+/** Whether a request failed because its connection refused further requests. */
 export function isRetired(error: unknown): boolean {
   return error === RETIRED || isSessionOver(error);
 }
@@ -62,7 +62,7 @@ export interface Sendable extends Dispatcher.DispatchHandler {
 export interface ConnectionEvents {
   /** The connection has room for another request. */
   onRoom(connection: HttpConnection): void;
-  /** The connection takes no more requests; those that run go on. */
+  /** The connection takes no further requests; those in progress go on. */
   onGone(connection: HttpConnection): void;
 }
 

@@ -165,7 +165,7 @@ export class LendingSocket extends Duplex {
     done(error);
   }
 
-  /** Collects the bytes of a read; false if no more may be read now. */
+  /** Collects the bytes of a read; false if reading must pause. */
   #take(length: number): boolean {
     let slab = this.#slab;
     if (slab === undefined || SLAB_BYTES - this.#end < length) {

@@ -51,7 +51,7 @@ export const JOB_KIND: ResolvedKind = Object.freeze({
 export interface JobOptions {
   /**
    * Period of the runs, from the start of one to the start of the next; longer
-   * than zero. The first run is at the start, unless `state` tells of an earlier
+   * than zero. The first run is at the start, unless `state` has an earlier
    * one. Defaults to none.
    */
   readonly every?: Duration | undefined;

@@ -17,7 +17,7 @@ export class JobSchedule implements EventSource {
   readonly name = "schedule";
   readonly leaderOnly: boolean;
   readonly #job: JobSettings;
-  /** First time of the schedule after an instant; undefined if there is none. */
+  /** First time of the schedule after an instant; undefined if none exists. */
   readonly #after: (last: number) => number | undefined;
   #context: SourceContext | undefined;
   #timer: Timer | undefined;
@@ -36,7 +36,7 @@ export class JobSchedule implements EventSource {
       : (last) => last + every;
   }
 
-  /** Time of the next run, in milliseconds since 1970; undefined if there is none. */
+  /** Time of the next run, in milliseconds since 1970; undefined if none exists. */
   get next(): number | undefined {
     return this.#next;
   }

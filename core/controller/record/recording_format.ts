@@ -1,5 +1,5 @@
 /**
- * Format of recordings: parts, each of which has a head and frames as a snapshot of
+ * Format of recordings: parts, each with a head and frames as a snapshot of
  * a watch has. In a file, parts begin at multiples of 64 KiB; those of a sink follow
  * one another.
  *

@@ -14,7 +14,7 @@ export type DeletedPrimary<P extends KubernetesObject> = Pick<
 export class Active<P extends KubernetesObject> {
   /** State of the object between its runs. */
   state: RunState = FRESH;
-  /** Run in progress; undefined if there is none. */
+  /** Run in progress; undefined if none exists. */
   run: Run<P> | undefined;
   /** Deletions to reconcile, oldest first; several if the object was recreated. */
   deleted: DeletedPrimary<P>[] | undefined;

@@ -89,7 +89,7 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly primaries:
     & PrimaryCache<P>
     & Pick<MultiNamespaceInformer<P>, "getAt" | "keyAt" | "placeOf">;
-  /** Event sources, some of which follow the changes of primaries. */
+  /** Event sources; some follow the changes of primaries. */
   readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
   readonly shard: ShardAssignment | undefined;
@@ -664,7 +664,7 @@ export class EventProcessor<P extends KubernetesObject>
     return this.#queue.delayed;
   }
 
-  /** Run of an object that is in progress; undefined if there is none. */
+  /** Run of an object that is in progress; undefined if none exists. */
   runOf(key: string): Run<P> | undefined {
     return this.#queue.valueOf(key)?.run;
   }

@@ -173,7 +173,7 @@ export class Ownership<P extends KubernetesObject> {
   /**
    * Whether an object that is written gets an owner.
    *
-   * @throws {TypeError} If it should, and there is none.
+   * @throws {TypeError} If it should, and none exists.
    */
   wanted(owned: boolean | undefined): boolean | undefined {
     if (!this.#deps.ownsNothing) return owned;
@@ -253,7 +253,7 @@ export class Ownership<P extends KubernetesObject> {
    * Checks that no other controller owns a stored object.
    *
    * @returns Operations of a JSON Patch that remove the reference to an earlier
-   * object with the name of the primary; undefined if there is none.
+   * object with the name of the primary; undefined if none exists.
    * @throws {Error} If another controller owns it; the error names that owner.
    */
   checkOwner(

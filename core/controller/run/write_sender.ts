@@ -172,7 +172,7 @@ export class WriteSender<P extends KubernetesObject> {
     return allWrites(writes);
   }
 
-  /** A write to the object of the run; sources that follow primaries are told. */
+  /** A write to the object of the run; sources that follow primaries are notified. */
   #followed(write: OwnWrite, key: ObjectKey): OwnWrite {
     const { sources } = this.#deps;
     if (!sources.followsPrimaries) return write;

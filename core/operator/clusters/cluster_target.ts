@@ -30,7 +30,7 @@ class LatestCredentials implements CredentialSource {
   ): Promise<Credential> {
     const source = this.#source;
     const credential = await source.current(signal);
-    // The server may have refused one that was replaced meanwhile.
+    // The server may have refused one that has been replaced since.
     return credential === refused
       ? await source.refresh(refused, signal)
       : credential;

@@ -30,7 +30,7 @@ export interface Attributes {
   readonly name: string;
 }
 
-/** Attributes of an access check, some of which may be absent. */
+/** Attributes of an access check; some may be absent. */
 export function accessAttributes(
   { verb = "", group = "", resource = "", ...rest }: {
     readonly [field in keyof Attributes]?: Attributes[field] | undefined;

@@ -13,7 +13,7 @@ export interface Attribute {
 /** Selection of a field, key or index. */
 export interface Qualifier {
   readonly key: Step;
-  /** Whether a missing value is none rather than an error. */
+  /** Whether a missing value gives `none` rather than an error. */
   readonly optional: boolean;
   /** Whether only the presence is asked for. */
   readonly test: boolean;

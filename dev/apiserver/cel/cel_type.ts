@@ -29,7 +29,7 @@ export interface CelType {
   /** Types of the items of a list, of the keys and values of a map, and so on. */
   readonly params: readonly CelType[];
   /**
-   * Type of a field of a message; undefined if there is none. Absent for
+   * Type of a field of a message; undefined if none exists. Absent for
    * messages whose fields are not accessible.
    */
   readonly field?: ((name: string) => CelType | undefined) | undefined;

@@ -40,7 +40,7 @@ export interface Scope {
   /** Types of variables by name; names of qualified variables have dots. */
   readonly variables: ReadonlyMap<string, CelType>;
   readonly functions: FunctionTable;
-  /** Type by its name; undefined if there is none. */
+  /** Type by its name; undefined if none exists. */
   type(name: string): CelType | undefined;
   /** Text of a type in messages; that of its name by default. */
   readonly typeText?: ((type: CelType) => string) | undefined;
@@ -136,7 +136,7 @@ class Checker {
     );
   }
 
-  /** Variable or type of a name; undefined if there is none. */
+  /** Variable or type of a name; undefined if none exists. */
   #lookUp(
     name: string,
   ): { readonly type: CelType; readonly constant?: unknown } | undefined {

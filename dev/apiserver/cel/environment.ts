@@ -80,7 +80,7 @@ function baseFunctions(): FunctionTable {
 export interface EnvironmentOptions {
   readonly variables?: Readonly<Record<string, CelType>>;
   readonly functions?: FunctionTable;
-  /** Type of messages by name; undefined if there is none. */
+  /** Type of messages by name; undefined if none exists. */
   readonly type?: (name: string) => CelType | undefined;
   readonly typeText?: Scope["typeText"];
 }

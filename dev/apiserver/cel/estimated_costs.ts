@@ -213,7 +213,7 @@ const quotes: CallRule = ([text]) => {
   const size = sizeOf(text);
   return {
     cost: traversal(size),
-    // As upstream, twice the greatest number and two is none.
+    // As upstream, twice the greatest number and two is unlimited.
     size: {
       min: size.min + 2,
       max: size.max >= UNBOUNDED ? 0 : plus(times(size.max, 2), 2),

@@ -405,7 +405,7 @@ function checkKey(key: unknown): void {
   }
 }
 
-/** @throws {CelFailure} If a constant pattern is none. */
+/** @throws {CelFailure} If a constant pattern is invalid. */
 function checkPattern(source: unknown): void {
   const problem = typeof source === "string"
     ? pattern(source).problem

@@ -17,7 +17,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
 
 const MAX_DURATION = 2n ** 63n - 1n;
 
-/** Nanoseconds of a duration in Go's syntax; undefined if the text is none. */
+/** Nanoseconds of a duration in Go's syntax; undefined if the text is invalid. */
 export function parseGoDuration(text: string): bigint | undefined {
   const [, sign = "", rest = ""] = /^([+-]?)(.*)$/s.exec(text) ?? [];
   if (rest === "0") return 0n;
@@ -59,7 +59,7 @@ function isLeap(year: number): boolean {
 const TIME =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
-/** Point in time of an RFC 3339 text; undefined if the text is none. */
+/** Point in time of an RFC 3339 text; undefined if the text is invalid. */
 export function parseTime(text: string): Timestamp | undefined {
   const parts = TIME.exec(text);
   if (parts === null) return undefined;

@@ -178,7 +178,7 @@ function closing(
   return { wrong: source.length };
 }
 
-/** End of an escape sequence that is none, with the first wrong character. */
+/** End of an invalid escape sequence, with the first wrong character. */
 function escapeEnd(source: string, at: number): number {
   const [, digits = ""] =
     /^\\([0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7})?/

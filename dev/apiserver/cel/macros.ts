@@ -22,7 +22,7 @@ export type Expansion = ExpressionNode | Problem;
  * Expands a macro.
  *
  * @param at Offset of the call, which its parts get.
- * @returns Expansion; undefined if the call is none of a macro.
+ * @returns Expansion; undefined if the call is not one of a macro.
  */
 export function expandMacro(
   at: number,

@@ -13,7 +13,7 @@ export function doubleText(value: number): string {
   return `${digits}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** Double of a text in Go's syntax; undefined if it is none or out of range. */
+/** Double of a text in Go's syntax; undefined if it is invalid or out of range. */
 export function parseDouble(text: string): number | undefined {
   const special = /^([+-]?)(?:inf(?:inity)?|(nan))$/i.exec(text);
   if (special) {

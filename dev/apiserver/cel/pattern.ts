@@ -8,13 +8,13 @@ import type * as Re2Module from "re2js";
  * @module
  */
 
-/** Regular expression, or the reason why a pattern is none. */
+/** Regular expression, or the reason why a pattern is invalid. */
 export interface Pattern {
   /** Whether a text contains a match. */
   test(text: string): boolean;
   /** First matches in a text, at most a number of them; all if it is negative. */
   find(text: string, most: number): readonly string[];
-  /** Reason why the pattern is none, as Go says it. */
+  /** Reason why the pattern is invalid, as Go says it. */
   readonly problem: string | undefined;
 }
 

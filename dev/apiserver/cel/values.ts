@@ -330,7 +330,7 @@ function listsEqual(a: readonly unknown[], b: readonly unknown[]): boolean {
   }
 }
 
-/** Order of two numbers; undefined if one is none, NaN if one is not a number. */
+/** Order of two numbers; undefined if one is not of a number type, NaN if one is NaN. */
 function compareNumbers(a: unknown, b: unknown): number | undefined {
   const left = a instanceof Uint ? a.value : a;
   const right = b instanceof Uint ? b.value : b;

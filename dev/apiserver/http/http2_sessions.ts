@@ -36,7 +36,7 @@ export class Http2Sessions {
   /**
    * Takes note of a new session. Its connection is closed when the client has
    * gone: without pings, Node does not notice a connection that was reset while
-   * it waited for the end of a write, and would keep its watches for ever.
+   * it waited for the end of a write, and would keep its watches forever.
    *
    * @param closeConnection Function that closes the connection.
    */

@@ -103,7 +103,7 @@ export class StoredObject {
     this.#isCompressed = true;
   }
 
-  /** UID of the controller that manages the object; undefined if there is none. */
+  /** UID of the controller that manages the object; undefined if none exists. */
   get manager(): string | undefined {
     return this.owners?.find(({ controller }) => controller === true)?.uid;
   }

@@ -10,7 +10,7 @@ const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
 /**
  * Parses a quantity as Go does, which takes an absent number for 0, as in `n`.
  *
- * @throws {QuantityError} If it is none.
+ * @throws {QuantityError} If it is invalid.
  */
 export function parseQuantity(text: string): Quantity {
   const [, sign, whole, fraction = "", suffix] = PATTERN.exec(text) ?? [];

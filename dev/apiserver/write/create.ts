@@ -257,7 +257,7 @@ function setSystemFields(
   metadata.creationTimestamp = timestamp(fixed("now", () => clock.wallTime()));
   const { generateName, namespace = "" } = metadata;
   if (metadata.name || !generateName) return;
-  // Names have at most 63 characters, five of which are random here.
+  // Names have at most 63 characters, and five are random here.
   const prefix = generateName.slice(0, 58);
   const collection = store.collectionOf(request.definition);
   for (let attempt = 0; attempt < 8; attempt++) {

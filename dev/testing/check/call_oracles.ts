@@ -116,7 +116,7 @@ export function extraCalls(
   ];
 }
 
-/** Reports what the operator changes outside the cluster, and changes no more. */
+/** Reports what the operator changes outside the cluster, and no longer changes. */
 function missingChanges(
   usual: CountedCalls,
   done: CountedCalls,
@@ -159,7 +159,7 @@ function isWhole(
     run.steps.every(({ quiet }) => quiet);
 }
 
-/** Reports what the operator made outside the cluster, and deletes no more. */
+/** Reports what the operator made outside the cluster, and never deletes. */
 function missingRemovals(
   usual: CountedCalls,
   done: CountedCalls,

@@ -105,7 +105,7 @@ interface UrlPart {
   readonly value: string;
 }
 
-/** Parts of the URL of a request; undefined if it is none. */
+/** Parts of the URL of a request; undefined if it is invalid. */
 function urlParts({ text }: TracedNote): readonly UrlPart[] | undefined {
   const [, url = ""] = text.split(" ", 2);
   if (!URL.canParse(url)) return undefined;

@@ -143,7 +143,7 @@ export function derivePlans(
     }
     add({ do: "refuse", write: number, times: 3 }, situation);
     const [own, next] = scenario.steps.slice(step, step + 2);
-    // An object that is going away cannot be created again meanwhile.
+    // An object that is going away cannot be created again until then.
     const isGoing = own !== undefined && "delete" in own;
     if (next !== undefined && own?.settle !== false && !isGoing) {
       const follows = `${situation} before ${JSON.stringify(next)}`;
@@ -445,7 +445,7 @@ function* foreignPlans(
       const isChanged = objects.some((one) =>
         byUser.has(stateKey(one)) && Number(metadataOf(one)["generation"]) > 1
       );
-      // A job writes the state of its schedule anew with its next run only.
+      // A job writes the state of its schedule again only with its next run.
       if (!keepsSchedule(object)) {
         yield [{ do: "delete", ...address }, `${key} ${content} ${isChanged}`];
       }

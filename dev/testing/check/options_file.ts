@@ -28,7 +28,7 @@ const OPTIONS = z.strictObject(
 
 /**
  * Path of the file with options for the check of an operator, such as
- * `operator.check.ts` beside `operator.ts`; undefined if there is none.
+ * `operator.check.ts` beside `operator.ts`; undefined if none exists.
  */
 export async function optionsBeside(
   operator: string,

@@ -338,7 +338,7 @@ export class World {
   /**
    * Counts on where the moment did from which this world has gone on.
    *
-   * @returns Whether the new process of the operator has changed nothing meanwhile.
+   * @returns Whether the new process of the operator has changed nothing in that time.
    */
   countOn({ counters, length }: WorldPoint): boolean {
     Object.assign(this.#surroundings.counters, counters);

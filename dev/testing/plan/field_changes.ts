@@ -18,7 +18,7 @@ export interface FieldDifference {
   readonly path: readonly FieldStep[];
   /** Value before; undefined if there was none. */
   readonly before?: unknown;
-  /** Value after; undefined if there is none. */
+  /** Value after; undefined if none exists. */
   readonly after?: unknown;
 }
 
@@ -121,7 +121,7 @@ export function pathText(path: readonly FieldStep[]): string {
   ).join("");
 }
 
-/** Value of a field of an object; undefined if there is none. */
+/** Value of a field of an object; undefined if none exists. */
 export function fieldAt(object: unknown, path: readonly FieldStep[]): unknown {
   return path.reduce(valueAt, object);
 }

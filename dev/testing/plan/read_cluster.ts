@@ -90,7 +90,7 @@ export interface ReadOptions {
 }
 
 /**
- * Reads objects of a cluster page by page, so that no more than a page is in
+ * Reads objects of a cluster page by page, so that at most one page is in
  * memory. What the client may not read is noted, and is no error.
  *
  * @throws {ApiError | Error} If the cluster cannot be reached.

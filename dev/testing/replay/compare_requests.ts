@@ -11,7 +11,7 @@ export interface ComparedRequest {
   readonly method: string;
   readonly path: string;
   readonly type?: string | undefined;
-  /** Text of the body; undefined if there is none, null if it was not kept. */
+  /** Text of the body; undefined if none exists, null if it was not kept. */
   readonly body?: string | null | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface RequestField {
   readonly path: string;
   /** Value as recorded; absent if there was none. */
   readonly recorded?: unknown;
-  /** Value as repeated; absent if there is none. */
+  /** Value as repeated; absent if none exists. */
   readonly repeated?: unknown;
 }
 

@@ -15,7 +15,7 @@ export interface RunDifference {
   readonly what: string;
   /** Request, read or end as recorded; absent if there was none. */
   readonly recorded?: string | undefined;
-  /** Request, read or end as repeated; absent if there is none. */
+  /** Request, read or end as repeated; absent if none exists. */
   readonly repeated?: string | undefined;
   /** Fields in which the bodies differ. */
   readonly fields?: readonly RequestField[] | undefined;

@@ -46,7 +46,7 @@ type Finding = Awaited<ReturnType<typeof checkOperator>>["findings"][number];
 export interface Verdict {
   readonly name: string;
   readonly isBuggy: boolean;
-  /** Finding that is about the seeded bug; undefined if there is none. */
+  /** Finding that is about the seeded bug; undefined if none exists. */
   readonly proof: Finding | undefined;
   /** Whether its plan shows the same once more. */
   readonly isReplayed: boolean;

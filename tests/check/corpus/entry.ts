@@ -5,7 +5,7 @@ export interface CorpusEntry {
   /** The seeded bug; absent from correct operators. */
   readonly bug?: {
     /**
-     * Kinds of the plans of which one must find the bug; `none` is the reference
+     * Kinds of plans; one of them must find the bug; `none` is the reference
      * run, and what is compared with it by another path.
      */
     readonly plans: readonly string[];

@@ -231,7 +231,7 @@ class SeedRun implements SeedState {
     if (outcome === "busy" && !hasInterval) {
       this.fail("it becomes quiet", `${when}: ${lastEntries(world)}`);
     }
-    // Runs by an interval go on for ever.
+    // Runs by an interval go on forever.
     const isRunning = () =>
       this.live.some(({ operator }) =>
         operator.health().controllers.some(({ running }) => running > 0)
@@ -393,7 +393,7 @@ class SeedRun implements SeedState {
     >,
   ): void {
     const key = `${incarnation} ${resource} ${namespace}/${name}`;
-    // A deletion causes a run, whoever asked for it.
+    // A deletion causes a run, no matter who asked for it.
     const writer = event === "DELETED"
       ? undefined
       : this.#writers.get(revision);

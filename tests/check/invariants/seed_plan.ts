@@ -1,7 +1,7 @@
 import type { Perturbation } from "../../../dev/testing/check/perturbations.ts";
 import { Random } from "../../soak/random.ts";
 
-/** Kinds of primaries, of which the first has an `observedGeneration`. */
+/** Kinds of primaries, the first has an `observedGeneration`. */
 export const KINDS = ["Ship", "Crew"] as const;
 /** Namespaces of the primaries. */
 export const NAMESPACES = ["east", "west"] as const;

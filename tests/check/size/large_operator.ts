@@ -1,6 +1,6 @@
 /**
  * Operator of real size for measuring the check: two versions, leader election
- * and ten dependents, of which two have pods.
+ * and ten dependents; two have pods.
  *
  * @module
  */

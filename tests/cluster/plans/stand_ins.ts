@@ -49,7 +49,7 @@ export function nodeStandIn(client: Client): Operator {
 
 /**
  * Starts a server that answers each request in the same way, but those below
- * `/closed`, of which it breaks the connection.
+ * `/closed`, where it breaks the connection.
  */
 export async function startOutside(): Promise<
   { readonly url: string; close(): void }

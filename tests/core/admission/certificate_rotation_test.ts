@@ -59,7 +59,7 @@ test("a new authority signs only once the API server knows it", () => {
   assert(introduced?.next !== undefined);
   assert.equal(trustBundle(introduced).split("BEGIN").length - 1, 2);
   const later = due + 10 * DAY_MS;
-  // The served certificate is renewed by the old one meanwhile.
+  // The served certificate is renewed by the old one in that time.
   const renewed = nextCertificates(introduced, { ...context, now: later });
   assert.equal(renewed?.authority, introduced.authority);
   const known = { ...context, isRegistered: true };

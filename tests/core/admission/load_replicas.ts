@@ -9,7 +9,7 @@
  *   endpoint goes, as a kube-proxy does;
  * - requests without an answer in time, while the event loops of this process and of a
  *   replica were late for most of that time: the machine was too busy;
- * - others, of which there must be none. A time-out is one of them if the event loops
+ * - others, which must not occur. A time-out is one of them if the event loops
  *   were in time.
  *
  * Usage: `node --conditions=@coracle/source tests/core/admission/load_replicas.ts

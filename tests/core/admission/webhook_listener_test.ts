@@ -278,7 +278,7 @@ test("a listener that is left answers for a while, and closes connections", asyn
   await leaving.stop();
 });
 
-/** A listener with a route that answers when it is told to, and a connection to it. */
+/** A listener with a route that answers on demand, and a connection to it. */
 async function slowListener(): Promise<{
   readonly slow: WebhookListener;
   readonly socket: TLSSocket;
@@ -320,7 +320,7 @@ test("a listener that stops answers requests that have arrived", async () => {
   const { slow, socket, received, answer } = await slowListener();
   assert.match(await line(socket), / 200 /);
   answer({ done: true });
-  // Nobody has read the request when the listener is told to stop.
+  // Nobody has read the request when the listener begins to stop.
   socket.write(`${SLOW}{}`);
   await slow.stop();
   const text = await inTime("the connection ends", received);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { DefinedKind, UntypedObject } from "@coracle/operator/core";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 
-/** Kind with three versions, each of which has what the others cannot express. */
+/** Kind with three versions, each with fields that the others cannot express. */
 export const Fleet: DefinedKind = defineKind({
   group: "sea.example.org",
   version: "v1",

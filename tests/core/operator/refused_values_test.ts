@@ -12,6 +12,7 @@ import {
   MemoryBudget,
   Operator,
 } from "@coracle/operator/core";
+import { validatingPolicy } from "@coracle/operator/crd";
 import { ConfigMap } from "@coracle/operator/kinds";
 import { byLabel, watch } from "@coracle/operator/sources";
 
@@ -51,6 +52,40 @@ const CASES: Readonly<Record<string, Case>> = {
     [{ cache: { budget: true } }, /must be a number of bytes.*boolean/],
     [[], /an operator: they must be an object: received an array/],
   ]],
+  "new Operator({ webhooks })": [
+    (webhooks) => new Operator({ webhooks }),
+    [
+      [{ service: { name: "Shop" } }, /"name" must .*63 .*: received "Shop"/],
+      [{ service: { name: "a.b" } }, /service: "name" .*: received "a\.b"/],
+      [
+        { service: { name: "a", namespace: "A_b" } },
+        /service: "namespace" must have .*: received "A_b"/,
+      ],
+      [{ service: { name: "a", port: 0 } }, /"port" .* from 1 on: received 0/],
+      [
+        { service: { name: "a" }, name: "a..b" },
+        /"name" must be a DNS subdomain.*: received "a\.\.b"/,
+      ],
+      [
+        { service: { name: "a" }, callers: { caFile: "a", names: [] } },
+        /callers: "names" must have the name of a user.*: received none/,
+      ],
+      [
+        { service: { name: "a" }, callers: { caFile: "a", names: [""] } },
+        /callers: "names" .*: received an empty name/,
+      ],
+      [{}, /must have either "service".* or "url".*: received neither/],
+    ],
+  ],
+  "validatingPolicy()": [
+    (options) => validatingPolicy(ConfigMap, options),
+    [
+      [
+        { name: "A b", validations: [{ expression: "true" }] },
+        /'name' must be a DNS subdomain.*: received "A b"/,
+      ],
+    ],
+  ],
   "Operator.register()": [
     (options) =>
       new Operator().register(ConfigMap, { reconcile() {} }, options),

@@ -10,7 +10,7 @@ import {
 
 /** Model of a key. */
 interface KeyModel {
-  /** Pending run; undefined if there is none. */
+  /** Pending run; undefined if none exists. */
   pending: { priority: Priority; cause: number; events: number } | undefined;
   /** Order in which it started to wait; undefined while held or running. */
   order: number | undefined;

@@ -52,7 +52,7 @@ operator.register(Copier, {
       stringData: { text },
     });
     if (text === "external") {
-      // Work of other threads: the world stands still meanwhile.
+      // Work of other threads: the world stands still until it ends.
       const bytes = new Uint8Array(1_000_000);
       const digest = await crypto.subtle.digest("SHA-256", bytes);
       const stamp = [

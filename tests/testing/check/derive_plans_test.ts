@@ -630,7 +630,7 @@ test("An operator is down during the next step after each write of a step", () =
   assert.deepEqual(plansOf("down", one, run(created, [[gadget, config]])), []);
   const trace = [...created, write("delete ConfigMap a", { step: 1 })];
   const states = [[gadget, config], [], []];
-  // An object that is going away cannot be created again meanwhile.
+  // An object that is going away cannot be created again until then.
   assert.deepEqual(
     plansOf("down", scenario("apply", "delete", "apply"), run(trace, states)),
     ["down:write=1,step=0", "down:write=2,step=0"],

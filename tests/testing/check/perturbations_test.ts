@@ -88,7 +88,7 @@ test("Webhooks that are away, late or not trusted refuse writes, which are repea
       const run = await perturbed({ do: "webhook", write: at, how, ms });
       const codes = writesOf(run).filter((text) => / secrets /.test(text))
         .map((text) => text.replace(/^\d+ 1 patch secrets /, ""));
-      // Nothing is admitted meanwhile, and nothing is lost.
+      // Nothing is admitted in that time, and nothing is lost.
       assert.deepEqual([codes[0], codes.at(-1)], ["500", "201 changed"]);
       assert(codes.slice(0, -1).every((code) => code === "500"), `${codes}`);
     }

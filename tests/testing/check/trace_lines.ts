@@ -38,7 +38,7 @@ export interface TraceDifference {
   readonly text: string;
 }
 
-/** Returns the first difference of two runs; undefined if there is none. */
+/** Returns the first difference of two runs; undefined if none exists. */
 export function firstDifference(
   a: { readonly trace: readonly TraceEntry[] },
   b: { readonly trace: readonly TraceEntry[] },

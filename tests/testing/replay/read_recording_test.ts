@@ -37,7 +37,7 @@ function ring(given: Partial<RecordSettings>) {
   return { ring: made, clock, metrics, entries };
 }
 
-/** Adds a run that has read one object, of which each has another content. */
+/** Adds a run that has read one object, each time with another content. */
 function add(
   to: RecordingRing,
   number: number,

@@ -214,7 +214,7 @@ statusTest(
     const now = await fixture.read();
     assert.equal(now.spec.version, "2");
     assert.equal(now.status?.observedGeneration, undefined);
-    // The base stays: once the conflict is solved, everything is compared anew.
+    // The base stays: once the conflict is solved, everything is compared again.
     object.status!.conditions = [];
     assert(await status.write(object));
   },

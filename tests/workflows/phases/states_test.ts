@@ -336,7 +336,7 @@ test("states writes with the signal of its run", async () => {
   assert.equal(ready?.lastTransitionTime, "2026-01-01T00:00:00Z");
 });
 
-/** Object of two states, one of which ends late, and what its states have seen. */
+/** Object of two states; one ends late, and what its states have seen. */
 class TwoStates extends PhasedStore<Shop> {
   readonly seen: unknown[] = [];
 

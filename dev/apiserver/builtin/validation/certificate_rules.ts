@@ -207,7 +207,7 @@ interface Issue {
 export interface IssueProblem {
   readonly field: keyof Issue;
   readonly why?: string;
-  /** What is wrong; `isMissing` or `limit` if there is none. */
+  /** What is wrong; `isMissing` or `limit` if none exists. */
   readonly value?: string | number;
   readonly isMissing?: true;
   /** Greatest size in bytes. */

@@ -84,7 +84,7 @@ export function certificateSigner(
   };
 }
 
-/** Request, or the reason why it is none. */
+/** Request, or the reason why it is invalid. */
 function requestOf(encoded: string): CertificateRequest | string {
   try {
     return readCertificateRequest(encoded);

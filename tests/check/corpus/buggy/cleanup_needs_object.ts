@@ -1,6 +1,6 @@
 /**
  * Seeded bug: the cleanup fails if the object that it deletes is gone already. If
- * somebody else deleted it, the finalizer stays for ever.
+ * somebody else deleted it, the finalizer stays forever.
  *
  * Kind: Acto, stuck deletions; Sieve, indirect.
  */

@@ -1,6 +1,6 @@
 /**
  * Seeded bug: an error of the cleanup is logged, and the finalizer removed. After
- * a refused deletion the object stays for ever.
+ * a refused deletion the object stays forever.
  *
  * Kind: misuse of the API; Sieve, unobserved state.
  */

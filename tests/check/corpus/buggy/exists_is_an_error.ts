@@ -1,6 +1,6 @@
 /**
  * Seeded bug: an object is made without looking whether it exists, and its
- * existence is an error. If the answer is lost, the operator fails for ever.
+ * existence is an error. If the answer is lost, the operator fails forever.
  *
  * Kind: Sieve, intermediate state.
  */

@@ -1,6 +1,6 @@
 /**
  * Seeded bug: the operator waits five minutes for its pods, and then says Failed
- * for ever, even when they become ready later.
+ * forever, even when they become ready later.
  *
  * Kind: Acto, no recovery from an error state.
  */

@@ -1,4 +1,4 @@
-/** Correct: an impossible value is told in the status, and can be mended. */
+/** Correct: an impossible value is reported in the status, and can be mended. */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { ConfigMap } from "@coracle/operator/kinds";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** Correct: two objects, each of which is applied whatever the other one is. */
+/** Correct: two objects that are applied independently. */
 import { defineKind, Operator } from "@coracle/operator";
 import { Secret } from "@coracle/operator/kinds";
 import { z } from "zod";

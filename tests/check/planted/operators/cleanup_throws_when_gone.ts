@@ -1,6 +1,6 @@
 /**
  * Bug: the cleanup of a DNS record fails where the record is gone already, so that
- * the finalizer stays for ever if the answer of its deletion was lost.
+ * the finalizer stays forever if the answer of its deletion was lost.
  */
 import {
   defineKind,

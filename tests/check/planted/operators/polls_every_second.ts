@@ -1,6 +1,6 @@
 /**
  * Bug: while the Secret that an object names is missing, the server is asked for it
- * each second, for ever.
+ * each second, forever.
  */
 import {
   defineKind,

@@ -1,6 +1,6 @@
 /**
  * Bug: one of two controllers writes the status as a whole from the copy that it had
- * when its work began, so that what the other has written meanwhile is lost.
+ * when its work began, so that what the other has written in between is lost.
  */
 import {
   defineKind,

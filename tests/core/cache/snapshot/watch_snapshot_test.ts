@@ -186,7 +186,7 @@ test("Snapshot is rewritten when most of its file is out of date", async () => {
   let written = 0;
   let largest = 0;
   for (let round = 0; round < 60; round++) {
-    // Random digits, of which compression saves half.
+    // Random digits, which compression halves.
     const digits = () => String(Math.random()).slice(2);
     parts.put("a", Array.from({ length: 5_000 }, digits).join(""));
     const before = parts.snapshot.bytes;

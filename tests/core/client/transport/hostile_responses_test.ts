@@ -99,7 +99,7 @@ function body(...headers: readonly (readonly [string, string])[]): Frames {
   return frames(head(...headers), data("ab", END_STREAM));
 }
 
-/** Response of two bytes, one header of which is dropped. */
+/** Response of two bytes; one of its headers is dropped. */
 function leftOut(name: string, value: string): WithoutHeader {
   return { name, frames: body([name, value]) };
 }

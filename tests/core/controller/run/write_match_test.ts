@@ -78,7 +78,7 @@ test("mergePatchChanges agrees with the effect of a merge patch", () => {
   fc.assert(fc.property(fields, fields, (object, patch) => {
     const whole = { a: {}, b: {}, c: {}, ...object };
     const changed = !jsonEquals(applyMergePatch(whole, patch), whole);
-    // It may report a change where there is none, but never misses one.
+    // It may report a change where none exists, but never misses one.
     if (changed) assert.equal(mergePatchChanges(whole, patch), true);
   }));
 });
