@@ -328,7 +328,7 @@ export class Webhooks {
       await this.remove(taken).catch((error: unknown) =>
         this.#deps.log.debug("Cannot remove webhooks", { error })
       );
-      // Calls may be on their way, by the registration of before.
+      // Calls may be on their way, by the previous registration.
       if (taken !== undefined && this.#isOpen) {
         await this.#endpoint.leave?.(
           HAND_OVER_MS,

@@ -13,7 +13,7 @@ import { loadedFiles } from "./loaded_files.ts";
 export type Order =
   /** Load the file. */
   | { readonly order: "run" }
-  /** Start the operators: those of before have stopped their controllers. */
+  /** Start the operators: the previous ones have stopped their controllers. */
   | { readonly order: "start" }
   /** Stop the controllers, and go on to answer webhooks. */
   | { readonly order: "leave" }
@@ -29,7 +29,7 @@ export type Report =
   | { readonly report: "left" }
   /** The operators have started; their policies. */
   | { readonly report: "started"; readonly policies: readonly string[] }
-  /** The file cannot run while the process of before has its port. */
+  /** The file cannot run while the previous process has its port. */
   | { readonly report: "occupied" }
   /** Files that the process has loaded. */
   | { readonly report: "files"; readonly files: readonly string[] };
@@ -54,7 +54,7 @@ export class DevTurn {
   /**
    * Waits with the modules of the framework loaded, until the file is to be run.
    *
-   * @param preload Files of the framework that the process of before has loaded.
+   * @param preload Files of the framework that the previous process has loaded.
    */
   static async next(preload: readonly string[]): Promise<DevTurn> {
     const turn = new DevTurn();
@@ -66,7 +66,7 @@ export class DevTurn {
     process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
     await import("@coracle/operator");
     for (const file of preload) {
-      // deno-lint-ignore coracle/literal-import -- the process of before names them
+      // deno-lint-ignore coracle/literal-import -- the previous process names them
       await import(pathToFileURL(file).href).catch(() => {});
     }
     turn.#reportFiles();

@@ -1,7 +1,7 @@
 /**
  * Processes of `coracle dev --watch`: one runs the operators of a file, and a spare
  * one has the modules of the framework loaded and waits for a change. After a change
- * the spare one loads the file. Then the one of before stops its controllers, and
+ * the spare one loads the file. Then the previous one stops its controllers, and
  * answers webhooks until the new one has registered its own.
  *
  * @module
@@ -79,11 +79,11 @@ class TurnProcess extends OperatorProcess {
   readonly ready: Promise<void>;
   /** Resolves when its controllers have stopped. */
   readonly left: Promise<void>;
-  /** Whether it was told to load the file. */
+  /** Whether it has the order to load the file. */
   runs = false;
   /** Whether the file is loaded, and its operators are to start. */
   isLoaded = false;
-  /** Whether it was told to stop its controllers. */
+  /** Whether it has the order to stop its controllers. */
   leaves = false;
   /** Whether a port of the file was in use. */
   isOccupied = false;
@@ -140,7 +140,7 @@ export async function runWatched(
   return 0;
 }
 
-/** Processes of a file, of which one after the other runs its operators. */
+/** Processes of a file, which run its operators one after the other. */
 class Turns {
   readonly #file: string;
   /** Path of the file without links. */
@@ -269,7 +269,7 @@ class Turns {
     return one;
   }
 
-  /** Lets the operators start when those of before have stopped. */
+  /** Lets the operators start when the previous ones have stopped. */
   async #loaded(next: TurnProcess): Promise<void> {
     next.isLoaded = true;
     if (this.#current !== undefined) await this.#leave(this.#current);
@@ -318,7 +318,7 @@ class Turns {
     this.#hasFailed = true;
     if (one.isOccupied && this.#overlaps && this.#current !== undefined) {
       this.#overlaps = false;
-      say("The operator of before has the port, so it is ended first.\n");
+      say("The previous operator has the port, so it is ended first.\n");
       void this.replace();
       return;
     }
@@ -326,8 +326,8 @@ class Turns {
       this.#current === undefined
         ? "Waiting for a change of the file.\n"
         : this.#current.leaves
-        ? "Waiting for a change of the file. The code of before answers webhooks.\n"
-        : "Waiting for a change of the file. The operator of before goes on.\n",
+        ? "Waiting for a change of the file. The previous code answers webhooks.\n"
+        : "Waiting for a change of the file. The previous operator goes on.\n",
     );
     void this.#prepare();
   }

@@ -92,7 +92,7 @@ async function admitsWith(word: string, client: Client): Promise<void> {
       assert.deepEqual(old, { watts: 9, note: word });
       return true;
     } catch (error) {
-      why = error; // The operator of before answers.
+      why = error; // The previous operator answers.
       return false;
     }
   }, { within: WITHIN }).catch(() => {
@@ -152,7 +152,7 @@ test("coracle dev --watch follows a file that is written, broken and replaced", 
     write(`${textWith("two")}\nconst three = ;\n`);
     await dev.says(/Unexpected|expected/i, WITHIN);
     assert.match(dev.output, /op\.ts:\d+/);
-    await dev.says(/The operator of before goes on/, WITHIN);
+    await dev.says(/The previous operator goes on/, WITHIN);
     await createJob(kubeconfig, "b");
     await dev.says(/default\/b .*debug: one/, WITHIN);
     await admitsWith("one", client);

@@ -134,9 +134,19 @@ export class LendingSocket extends Duplex {
     return this;
   }
 
-  /** Reads a chunk as it was passed on; all that wait would be joined in a copy. */
+  /**
+   * Reads a chunk as it was passed on: all that wait would be joined in a copy. Of a
+   * broken connection all is read at once, since undici asks no second time.
+   */
   override read(size?: number): Buffer | null {
-    return super.read(size ?? this.#lengths.shift());
+    const isWhole = size !== undefined || this.destroyed;
+    return super.read(isWhole ? size : this.#lengths.shift());
+  }
+
+  /** Takes back the rest of a chunk, when the parser has paused in it. */
+  override unshift(chunk: Buffer): void {
+    if (chunk.length > 0) this.#lengths.unshift(chunk.length);
+    super.unshift(chunk);
   }
 
   override _read(): void {

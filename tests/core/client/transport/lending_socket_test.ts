@@ -45,18 +45,24 @@ test("Transport reads a long body into memory that it uses again", {
   });
 });
 
-test("LendingSocket gives each of several chunks that wait without a copy", async () => {
+/** A socket with chunks that wait to be read. */
+async function waitingSocket(...chunks: string[]): Promise<LendingSocket> {
   let onread: ReadOptions["onread"] | undefined;
   const socket = new LendingSocket((options) => {
     onread = options.onread;
     return new PassThrough() as unknown as Socket;
   });
-  const text = ["first", "second", "third"];
-  for (const part of text) {
-    Buffer.from(part).copy(onread!.buffer);
-    onread!.callback(part.length);
+  for (const chunk of chunks) {
+    Buffer.from(chunk).copy(onread!.buffer);
+    onread!.callback(chunk.length);
     await Promise.resolve(); // Each turn passes a chunk on.
   }
+  return socket;
+}
+
+test("LendingSocket gives each of several chunks that wait without a copy", async () => {
+  const text = ["first", "second", "third"];
+  const socket = await waitingSocket(...text);
   const chunks: Buffer[] = [];
   for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) {
     chunks.push(chunk);
@@ -64,6 +70,24 @@ test("LendingSocket gives each of several chunks that wait without a copy", asyn
   assert.deepEqual(chunks.map(String), text);
   assert.equal(new Set(chunks.map(({ buffer }) => buffer)).size, 1);
   socket.destroy();
+});
+
+test("LendingSocket gives the rest of a chunk that is put back without a copy", async () => {
+  const socket = await waitingSocket("first", "second");
+  const first = socket.read()!;
+  socket.unshift(first.subarray(3));
+  socket.unshift(first.subarray(0, 0)); // The parser has paused at an end.
+  const chunks = [socket.read()!, socket.read()!];
+  assert.deepEqual(chunks.map(String), ["st", "second"]);
+  assert.ok(chunks.every(({ buffer }) => buffer === first.buffer));
+  assert.equal(socket.read(), null);
+  socket.destroy();
+});
+
+test("LendingSocket gives all that waits once its connection is broken", async () => {
+  const socket = await waitingSocket("first", "second");
+  socket.destroy();
+  assert.equal(String(socket.read()), "firstsecond");
 });
 
 test("Transport keeps what a reader has not given back", async () => {
