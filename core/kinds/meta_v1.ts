@@ -39,7 +39,7 @@ export interface FieldSelectorRequirement {
 
 /** Type of `ClusterTrustBundleProjection.labelSelector`, `PersistentVolumeClaimSpec.selector` and 22 more (meta/v1). */
 export interface LabelSelector {
-  /** Conditions on labels, which must all hold. */
+  /** Conditions on labels, all of which must hold. */
   matchExpressions?: LabelSelectorRequirement[] | undefined;
   /** Labels that must have these values. */
   matchLabels?: Record<string, string> | undefined;

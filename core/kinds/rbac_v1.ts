@@ -14,7 +14,7 @@ export interface AggregationRule {
 export interface ClusterRole extends KubernetesObject {
   /** Selection of the ClusterRoles that the rules are combined from. */
   aggregationRule?: AggregationRule | undefined;
-  /** Rules that each allow some requests. */
+  /** Rules, each of which allows some requests. */
   rules?: PolicyRule[] | undefined;
 }
 export const ClusterRole: ResolvedKind<ClusterRole> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRole", plural: "clusterroles", scope: "Cluster" };
@@ -44,7 +44,7 @@ export interface PolicyRule {
 
 /** Object of the kind Role (rbac/v1), see https://kubernetes.io/docs/reference/kubernetes-api/rbac/role-v1/ */
 export interface Role extends KubernetesObject {
-  /** Rules that each allow some requests. */
+  /** Rules, each of which allows some requests. */
   rules?: PolicyRule[] | undefined;
 }
 export const Role: ResolvedKind<Role> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", plural: "roles", scope: "Namespaced" };

@@ -1,5 +1,5 @@
 /**
- * Faults that users of other operator frameworks have reported, tried as programs
+ * Faults as users of other operator frameworks have reported them, tried as programs
  * on whole operators.
  *
  * @module
@@ -90,6 +90,7 @@ scenario(
     assert.deepEqual(seen.toSorted(), ["a first", "b first"]);
     assert.equal(operator.health().controllers[0]?.primaries, 1);
   },
+  { embedded: "a real cluster does not forget its past at once" },
 );
 
 // kubernetes-client/javascript#956
@@ -437,7 +438,7 @@ scenario(
   },
 );
 
-// kubernetes-sigs/controller-runtime#2464: an object of the same name
+// An object of the same name
 scenario(
   "An object that is made again while its old one is cleaned up has runs",
   async (fixture) => {
@@ -476,7 +477,7 @@ scenario(
   },
 );
 
-// kubernetes-sigs/controller-runtime: LeaderElectionReleaseOnCancel
+// The Lease is released while a run still goes on
 scenario(
   "A stopped leader gives its lock away when its run has ended, not before",
   async (fixture) => {
@@ -507,7 +508,7 @@ scenario(
   },
 );
 
-// kubernetes-sigs/controller-runtime#1120: a namespace that terminates
+// A namespace that terminates
 scenario(
   "A namespace goes although runs in it are refused, without a hot loop",
   async (fixture) => {
@@ -537,7 +538,7 @@ scenario(
   { embedded: "a namespace is made" },
 );
 
-// operator-framework/operator-lifecycle-manager#1816, of another kind
+// Objects with generated names that each trigger the next run
 scenario(
   "Runs that make an object with a generated name each time are held",
   async (fixture) => {
@@ -559,9 +560,10 @@ scenario(
       fixture.log.some(({ message }) => /generated name/.test(message)),
     );
   },
+  { embedded: "it counts runs by a virtual clock" },
 );
 
-// kubernetes-sigs/controller-runtime#2140: a part that others hold
+// A part that others hold
 scenario(
   "A part that another finalizer holds is made again when it has gone",
   async (fixture) => {
