@@ -8,12 +8,13 @@ import { backup } from "./backup.ts";
 import { backup as backupByClientNode } from "./backup_client_node.ts";
 
 let isBroken = false;
+// On Bun client-node cannot trust a server's certificate.
+const isPlain = "Bun" in globalThis;
 
 const server = await ApiServer.start({
   seed: 1,
   simulate: true,
-  // On Bun client-node cannot trust a server's certificate.
-  tls: !("Bun" in globalThis),
+  tls: !isPlain,
   pods: {
     *logs({ tailLines = Infinity }) {
       const lines = ["starts\n", "is ready\n", "disk is full\n"];
@@ -37,6 +38,7 @@ for (
     ["by client-node", () => {
       const config = new KubeConfig();
       config.loadFromString(server.kubeconfig);
+      Object.assign(config.getCurrentCluster()!, { skipTLSVerify: isPlain });
       return backupByClientNode(config, namespace);
     }],
     ["moved to the client", () => backup(client, namespace)],
