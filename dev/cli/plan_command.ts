@@ -66,6 +66,7 @@ export const planCommand: Command = {
       await requireOutput(textOf(flags, name) ?? "-");
     }
     const duration = durationOf(flags);
+    const hosts = hostsOf(flags);
     const progress = progressLine(terminal);
     const source = await openSource(flags, progress);
     const { planOperator } = await import("../testing/plan/plan_operator.ts");
@@ -76,7 +77,7 @@ export const planCommand: Command = {
         from: old,
         export: textOf(flags, "export"),
         duration,
-        hosts: listOf(flags, "allow-fetch"),
+        hosts,
         read: source.read,
         onProgress: progress.show,
       });
@@ -120,6 +121,20 @@ async function write(
     } else if (target !== undefined) await writeOutput(target, text());
   }
   if (!isPrinted) terminal.out(planText(report, view));
+}
+
+/** Name or address, perhaps with a port. */
+const HOST = /^(?:\[[\da-f:.]+\]|[a-z\d._-]+)(?::\d{1,5})?$/;
+
+/** Hosts that may be reached, in the form of URLs. */
+function hostsOf(flags: FlagValues): readonly string[] {
+  return listOf(flags, "allow-fetch").map((text) => {
+    const host = text.toLowerCase();
+    if (HOST.test(host)) return host;
+    throw new UsageError(
+      `Cannot read --allow-fetch: it must name a host, such as api.example.com or 127.0.0.1:8080: received ${text}`,
+    );
+  });
 }
 
 /** Where a plan gets its objects from. */

@@ -348,12 +348,15 @@ function detailsText({ changes }: PlanReport, { show }: PlanView): string {
       .join("\n")
   );
   const hidden = changes.length - list.length;
+  const none = show.length > 0 && list.length === 0
+    ? [`No change is of ${show.join(", ")}.`]
+    : [];
   const more = hidden === 0 ? [] : [
     `… and ${
       counted(hidden, "more object")
     }: --show all, or --show with a kind, an action or a name.`,
   ];
-  return ["Details", ...blocks, ...more].join("\n\n");
+  return ["Details", ...none, ...blocks, ...more].join("\n\n");
 }
 
 function nameOf({ namespace, name }: PlannedChange): string {

@@ -85,11 +85,17 @@ export async function requireOutput(file: string): Promise<void> {
  * Refuses a path of something else than a file, such as a FIFO: to open it takes
  * until another process opens it, too.
  *
- * @throws {UsageError} If it is something else.
+ * @throws {UsageError} If it is something else, or its folder does not exist.
  */
 export async function requireFile(file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
-  if (found === undefined || found.isFile()) return;
+  if (found === undefined) {
+    await stat(dirname(file)).catch((error: unknown) => {
+      throw new UsageError(notWritten(file, error).message);
+    });
+    return;
+  }
+  if (found.isFile()) return;
   throw new UsageError(
     `Cannot write ${file}: it must be a file: received ${
       found.isDirectory() ? "a folder" : found.isFIFO() ? "a FIFO" : "a device"

@@ -5,6 +5,7 @@ import { ApiServer } from "@coracle/dev/apiserver";
 import { installCrd } from "@coracle/operator/crd";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { planCommand } from "../../dev/cli/plan_command.ts";
+import { planText } from "../../dev/cli/plan_text.ts";
 import { snapshotCommand } from "../../dev/cli/snapshot_command.ts";
 import {
   type Finding,
@@ -45,6 +46,22 @@ test("coracle plan: exit code 0 if there is nothing to do", async () => {
   assert.match(out, /^Nothing to do: /);
 });
 
+test("coracle plan --show says that no change is of what it names", () => {
+  const change = { apiVersion: "v1", kind: "Pod", name: "a", cause: "apply" };
+  const report = {
+    ...{ changes: [{ ...change, action: "create", fields: [] }], events: [] },
+    ...{ loops: [], fights: [], failures: [], fetches: [], missingRights: [] },
+    ...{ answers: [], unread: [], notes: [] },
+    cluster: { objects: 1, kinds: [] },
+    simulated: { duration: 1, quiet: true },
+  } as never as PlanReport;
+  assert.match(
+    planText(report, { show: ["nosuch"] }),
+    /No change is of nosuch\./,
+  );
+  assert.doesNotMatch(planText(report, { show: ["Pod"] }), /No change is/);
+});
+
 test("coracle plan: a selector that is none fails, and is not nothing to do", async () => {
   const { code, out, said } = await plan("--selector", "tier in (");
   assert.equal(code, 1);
@@ -75,6 +92,27 @@ test("coracle snapshot: exit code 0 with a file, 2 for a wrong command line", as
   assert.equal((await snapshot("--kind", "Site")).code, 0);
   assert.equal(existsSync(`${folder}/snapshot`), true);
   assert.equal((await snapshot("--limit", "5x")).code, 2);
+});
+
+test("coracle plan refuses a host that is none before it reads the cluster", async () => {
+  for (const host of ["http://x", "a b", "x/y", "x:port"]) {
+    const { code, said } = await plan("--allow-fetch", host);
+    assert.equal(code, 1);
+    assert.match(said, /^Cannot read --allow-fetch: .*: received /);
+  }
+});
+
+test("coracle plan and snapshot refuse a folder that does not exist at once", async () => {
+  const file = `${folder}/missing/plan.json`;
+  const planned = await plan("--json", file, "--for", "a minute");
+  assert.equal(planned.code, 1);
+  assert.match(
+    planned.said,
+    /^Cannot write .*plan\.json: its folder must exist/,
+  );
+  const { code, said } = await coracle("snapshot", "--output", file);
+  assert.equal(code, 2);
+  assert.match(said, /^Cannot write .*plan\.json: its folder must exist/);
 });
 
 test("coracle plan: a server that does not answer fails within seconds", async () => {
