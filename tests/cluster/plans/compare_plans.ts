@@ -251,7 +251,7 @@ function ownsOfRival({ metadata }: UntypedObject): string {
 
 /**
  * Lets the rival set its fields back as often as it loses them. Returns the objects
- * of which the operator takes them again and again.
+ * whose fields the operator takes again and again.
  */
 async function fight(
   { client, still }: Cluster,
