@@ -16,11 +16,10 @@ import type { Terminal } from "./command.ts";
 import type { DevRun } from "./dev_run.ts";
 import type { Order, Report } from "./dev_turn.ts";
 import { startMain } from "./main_process.ts";
-import { RUNTIME } from "./runtime.ts";
 import { aborted } from "./serving.ts";
 
 /** Time that a process has to end, in milliseconds. */
-const STOP_TIMEOUT_MS = RUNTIME === "deno" ? 3_000 : 12_000;
+const STOP_TIMEOUT_MS = 12_000;
 /** Files of the framework and of what it depends on. */
 const FRAMEWORK =
   /[\\/]node_modules[\\/](?:@coracle[\\/]operator|undici|ws|yaml|zod)[\\/]/;
