@@ -302,8 +302,10 @@ test("coracle dev --watch that is ended twice leaves no process", async () => {
     await dev.says(/begun/, WITHIN);
     process.kill(dev.pid, "SIGTERM");
     await dev.says(/told/, WITHIN);
-    // A process that is left would keep the output open.
-    assert.equal(await dev.end("SIGTERM"), 130, dev.describe());
+    // A process that is left would keep the output open. On a busy machine the first
+    // signal may have ended the operator before the second one arrives.
+    const code = await dev.end("SIGTERM");
+    assert.ok(code === 130 || code === 0, dev.describe());
     assert.ok(isEmpty());
   } finally {
     await dev.kill();
