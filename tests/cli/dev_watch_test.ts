@@ -302,10 +302,11 @@ test("coracle dev --watch that is ended twice leaves no process", async () => {
     await dev.says(/begun/, WITHIN);
     process.kill(dev.pid, "SIGTERM");
     await dev.says(/told/, WITHIN);
-    // A process that is left would keep the output open. On a busy machine the first
-    // signal may have ended the operator before the second one arrives.
+    // A process that is left would keep the output open. On Deno, on a busy machine,
+    // the command may have ended by the first signal before the second one arrives.
+    const codes = "Deno" in globalThis ? [130, 0] : [130];
     const code = await dev.end("SIGTERM");
-    assert.ok(code === 130 || code === 0, dev.describe());
+    assert.ok(codes.includes(code ?? -1), dev.describe());
     assert.ok(isEmpty());
   } finally {
     await dev.kill();
