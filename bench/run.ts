@@ -164,9 +164,11 @@ async function main(): Promise<void> {
   const results: Result[] = [];
   const remarks: Remark[] = [];
   const names = benchNames(values.only);
+  const unknown = new Set(values.subject);
   const end = performance.now() + minutes * 60_000;
   for (const [index, name] of names.entries()) {
     const bench = await loadBench(name);
+    for (const { name } of bench.subjects) unknown.delete(name);
     const now = performance.now();
     const own = await runBench(bench, {
       rounds: rounds ?? bench.rounds ?? DEFAULT_ROUNDS,
@@ -182,6 +184,12 @@ async function main(): Promise<void> {
       writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
     }
   }
+  if (unknown.size === 0) return;
+  throw new Error(
+    `Cannot run benchmarks: there is no such subject: received ${
+      [...unknown].join(", ")
+    }`,
+  );
 }
 
 try {
