@@ -15,7 +15,7 @@
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -172,28 +172,32 @@ class Tracer {
 }
 
 async function tracedFiles(): Promise<TracedFiles> {
-  const folder = await mkdtemp(join(tmpdir(), "coracle-trace-"));
+  const folder = mkdtempSync(join(tmpdir(), "coracle-trace-"));
   const kubeconfig = join(folder, "kubeconfig");
   const children: ChildProcess[] = [];
-  try {
-    children.push(await startServer(kubeconfig));
-    const client = await Client.load({ kubeconfig });
-    const writer = fork(SELF, ["--writer", kubeconfig]);
-    children.push(writer);
-    await within("the writing process is ready", once(writer, "message"));
-    const tracer = new Tracer(client, writer);
-    await tracer.start();
-    // The first run creates the ConfigMap.
-    await tracer.run(true);
-    const event = await tracer.trace(false);
-    const both = await tracer.trace(true);
-    await tracer.stop();
-    await client.close();
-    return { event, apply: both.filter((file) => !event.includes(file)) };
-  } finally {
+  const end = () => {
     for (const child of children) child.kill();
-    await rm(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once("exit", end);
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.once(signal, () => process.exit(1));
   }
+  children.push(await startServer(kubeconfig));
+  const client = await Client.load({ kubeconfig });
+  const writer = fork(SELF, ["--writer", kubeconfig]);
+  children.push(writer);
+  await within("the writing process is ready", once(writer, "message"));
+  const tracer = new Tracer(client, writer);
+  await tracer.start();
+  // The first run creates the ConfigMap.
+  await tracer.run(true);
+  const event = await tracer.trace(false);
+  const both = await tracer.trace(true);
+  await tracer.stop();
+  await client.close();
+  end();
+  return { event, apply: both.filter((file) => !event.includes(file)) };
 }
 
 function print({ event, apply }: TracedFiles): void {

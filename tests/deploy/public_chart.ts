@@ -17,9 +17,12 @@ import { test } from "node:test";
 import { parse, stringify } from "yaml";
 import { helmTemplate, operator } from "../../examples/helm_release.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
+import { commandLine } from "../support/command_line.ts";
 import { goTool, NO_GO } from "../support/go_tool.ts";
 import { startScenarioCluster } from "../support/scenario_cluster.ts";
 import { until } from "../support/until.ts";
+
+commandLine("test a public chart", {});
 
 const MODULE = "github.com/external-secrets/external-secrets@v1.3.2";
 const CHART = "external-secrets";
