@@ -54,19 +54,27 @@ export class OperatorProcess {
   }
 
   /** Kills it; safe to call after its end. */
-  readonly kill = (): void => {
-    const { pid } = this.#child;
-    // On Deno child.kill() kills only once.
-    if (!this.#hasExited && pid !== undefined) process.kill(pid, "SIGKILL");
-  };
+  readonly kill = (): void => this.#signal("SIGKILL");
 
   /** Asks it to end, and kills it if it does not. */
   end(because?: unknown): void {
     // At a terminal, Ctrl-C has reached it as well.
     if (because !== "SIGINT" || !process.stdin.isTTY) {
-      this.#child.kill("SIGTERM");
+      this.#signal("SIGTERM");
     }
     this.#timer ??= setTimeout(this.kill, STOP_TIMEOUT_MS);
+  }
+
+  #signal(name: "SIGTERM" | "SIGKILL"): void {
+    const { pid } = this.#child;
+    if (this.#hasExited || pid === undefined) return;
+    try {
+      // On Deno child.kill() signals only once, and closes the channel of orders.
+      process.kill(pid, name);
+    } catch (error) {
+      // It has ended, which is not yet known here.
+      if ((error as { readonly code?: string }).code !== "ESRCH") throw error;
+    }
   }
 }
 
