@@ -658,7 +658,7 @@ export class Operator {
     );
     const isServed = probes !== undefined && host().servesProbes;
     if (isServed) await serveProbes(this.#probes, probes, logger);
-    const deps = await this.#connect();
+    const deps = await this.#connect(signal);
     signal.throwIfAborted();
     const client = this.#client as Client;
     if (isServed) {
@@ -719,8 +719,9 @@ export class Operator {
     const { signal } = this.#ending;
     await this.#drain([controller]);
     await controller.stop();
-    const deps = await this.#connect();
+    // A stop may have come first: nobody would close what is opened after it.
     signal.throwIfAborted();
+    const deps = await this.#connect(signal);
     // Its discovery is not that of the informers, which have noticed the change.
     await deps.client.resolve(controller.kind, { fresh: true }).catch(() => {});
     await this.#startController(controller, deps, signal, "wait");
@@ -766,8 +767,12 @@ export class Operator {
     await drain(controllers, { clock, log, grace, hurry: this.#hurry.signal });
   }
 
-  /** Returns the dependencies that all controllers share; created once. */
-  async #connect(): Promise<ControllerDeps> {
+  /**
+   * Returns the dependencies that all controllers share; created once.
+   *
+   * @param signal Signal that ends the wait for the server.
+   */
+  async #connect(signal?: AbortSignal): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
     const { clock, logger, metrics, random } = this.#settings;
     const base = this.#settings.client ??
@@ -789,6 +794,7 @@ export class Operator {
       cap: this.#cap,
       isOnce: this.#isOnce,
       onMoved: (kind) => this.#moved.follow(kind),
+      signal,
     });
   }
 }
