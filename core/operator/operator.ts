@@ -377,8 +377,8 @@ export class Operator {
     const settings = kindsSettings(selector, react, given);
     this.#checkName(settings.name);
     const controller = new KindsController(settings, {
-      register: (kind, reconciler, options) =>
-        this.register(kind, reconciler, options),
+      register: (...given) =>
+        this.register(...given) as Controller<UntypedObject>,
       unregister: (name) => this.unregister(name),
     });
     this.#add(controller);
