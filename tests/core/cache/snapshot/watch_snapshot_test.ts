@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
@@ -11,6 +12,7 @@ import {
   type UntypedObject,
 } from "@coracle/operator/client";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
 import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { headerOf } from "../../../../core/client/response.ts";
@@ -203,6 +205,29 @@ test("Snapshot has an object that was made again while it was written", async ()
   assert.equal(await other.restore(), String(parts.version));
   assert.deepEqual(Object.keys(other.state), ["a", "b", "c", "d", "last"]);
   assert.deepEqual(other.state, parts.state);
+});
+
+test("Snapshot that cannot be begun leaves no file open", async () => {
+  const folder = temporaryFolder();
+  const probe = await open(join(folder, "probe"), "w");
+  const handles = Object.getPrototypeOf(probe) as FileHandle;
+  await probe.close();
+  const { write } = handles;
+  let handle: FileHandle | undefined;
+  // As on a disk that is full.
+  handles.write = function (this: FileHandle) {
+    handle = this;
+    return Promise.reject(new Error("no space left on device"));
+  };
+  try {
+    await assert.rejects(
+      SnapshotFile.create(join(folder, "pods.snapshot"), "{}"),
+      /^Error: no space left on device$/,
+    );
+  } finally {
+    handles.write = write;
+  }
+  assert.equal(handle?.fd, -1);
 });
 
 test("Snapshot is rewritten when most of its file is out of date", async () => {
