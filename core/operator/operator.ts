@@ -61,6 +61,7 @@ import {
   type ManagedController,
   startAll,
   startController,
+  startLate,
   unfenced,
 } from "./controller_start.ts";
 import { ClustersController } from "./clusters/clusters_controller.ts";
@@ -395,17 +396,11 @@ export class Operator {
   /** Adds a controller, and starts it if the operator is started. */
   #add(controller: ManagedController): void {
     this.#controllers.set(controller.name, controller);
-    if (this.#state === "started") {
-      const { signal } = this.#ending;
-      this.#connect().then((deps) =>
-        this.#startController(controller, deps, signal)
-      ).catch((error: unknown) =>
-        this.#settings.logger.error("Cannot start a controller", {
-          controller: controller.name,
-          error,
-        })
-      );
-    }
+    if (this.#state !== "started") return;
+    const { signal } = this.#ending;
+    const deps = this.#deps as ControllerDeps;
+    const start = () => this.#startController(controller, deps, signal);
+    startLate([controller], start, this.#settings.logger);
   }
 
   /**
@@ -671,7 +666,7 @@ export class Operator {
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
     const progress = logSyncProgress(deps, this.#controllers);
-    await abortable(startAll(this.#controllers, start), signal)
+    const begun = await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
     await this.#admission.register();
     signal.throwIfAborted();
@@ -679,6 +674,10 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
+    const late = [...this.#controllers.values()].filter((one) =>
+      !begun.has(one)
+    );
+    startLate(late, start, logger);
     this.#migrate();
     host().operators?.started?.(this);
   }
