@@ -100,12 +100,13 @@ export function nextCertificates(
 ): CertificateState | undefined {
   const { authority, next, previous, serving } = state;
   const { now, hosts, times, isRegistered } = context;
-  if (isPast(authority.certificate, now, 1)) {
-    // Nobody trusts it any more, so that nothing is to be kept.
+  if (isPast(authority.certificate, now, 1) || isAhead(authority, now)) {
+    // Nobody trusts it now, so that nothing is to be kept.
     return firstCertificates(context);
   }
   if (next !== undefined) {
-    const isTrusted = isRegistered && now - next.since >= times.overlap;
+    const isTrusted = isRegistered && !isAhead(next, now) &&
+      now - next.since >= times.overlap;
     if (isTrusted) {
       const { since: _, ...pair } = next;
       return {
@@ -114,10 +115,16 @@ export function nextCertificates(
         previous: { certificate: authority.certificate, since: now },
       };
     }
+    if (isAhead(next, now)) {
+      return { ...state, next: { ...newAuthority(context), since: now } };
+    }
   } else if (isPast(authority.certificate, now, RENEWAL)) {
     return { ...state, next: { ...newAuthority(context), since: now } };
   }
-  if (isPast(serving.certificate, now, RENEWAL) || !serves(serving, hosts)) {
+  if (
+    isPast(serving.certificate, now, RENEWAL) || isAhead(serving, now) ||
+    !serves(serving, hosts)
+  ) {
     return { ...state, serving: newServing(authority, context) };
   }
   if (previous !== undefined && now - previous.since >= times.farewell) {
@@ -136,6 +143,11 @@ function isPast(certificate: string, now: number, part: number): boolean {
   const { validFrom, validTo } = new X509Certificate(certificate);
   const from = Date.parse(validFrom);
   return now >= from + (Date.parse(validTo) - from) * part;
+}
+
+/** Whether a certificate is not valid yet: the clock was ahead when it was issued. */
+function isAhead({ certificate }: Pick<KeyPair, "certificate">, now: number) {
+  return now < Date.parse(new X509Certificate(certificate).validFrom);
 }
 
 /** Whether a certificate is for all of the names. */

@@ -44,7 +44,11 @@ export function authenticate(
     let credential = await credentials.current(request.signal);
     let response = await next(identify(request, credential));
     if (response.status === 401) {
-      const renewed = await credentials.refresh(credential, request.signal);
+      const renewed = await credentials.refresh(credential, request.signal)
+        .catch(async (error) => {
+          await response.cancel(); // Nobody reads it, and it has a connection.
+          throw error;
+        });
       if (renewed !== credential) {
         await response.cancel();
         credential = renewed;

@@ -9,6 +9,7 @@ import {
   isJsonObject,
   jsonEquals,
   type JsonObject,
+  ownValue,
 } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 
@@ -82,7 +83,7 @@ function collectField(
   was: JsonObject,
   { schema, path, lost }: Place,
 ): void {
-  const [one, other] = [own(is, name), own(was, name)];
+  const [one, other] = [ownValue(is, name), ownValue(was, name)];
   if (one === other) return;
   const { properties = {}, additionalProperties: values } = schema ?? {};
   const others = isJsonObject(values) ? values : undefined;
@@ -183,7 +184,7 @@ function at(holder: unknown, step: KeptStep | 0): unknown {
     return holder[step === 0 ? 0 : indexOf(holder, step)];
   }
   return isJsonObject(holder) && typeof step === "string"
-    ? own(holder, step)
+    ? ownValue(holder, step)
     : undefined;
 }
 
@@ -206,10 +207,6 @@ function indexOf(list: readonly unknown[], step: KeptStep): number {
     isJsonObject(item) && isJsonObject(step) &&
     Object.entries(step).every(([key, value]) => jsonEquals(item[key], value))
   );
-}
-
-function own(object: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 /** Sets a field, also one that is named `__proto__`. */

@@ -19,6 +19,7 @@ import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import type { WatchingSource } from "../controller/watch/watch_source.ts";
 import type { WebhookClientConfig } from "../client/webhook_host.ts";
+import type { Logger } from "../logger.ts";
 import { pauseAfter } from "../pace.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
@@ -198,17 +199,19 @@ export async function startController(
 /**
  * Starts all controllers, including those that are registered while others
  * start. A controller that is unregistered during the start may fail to start.
+ *
+ * @returns The controllers that it has started.
  */
 export async function startAll(
   controllers: ReadonlyMap<string, ManagedController>,
   start: (controller: ManagedController) => Promise<void>,
-): Promise<void> {
+): Promise<ReadonlySet<ManagedController>> {
   const begun = new Set<ManagedController>();
   for (;;) {
     const late = [...controllers.values()].filter((controller) =>
       !begun.has(controller)
     );
-    if (late.length === 0) return;
+    if (late.length === 0) return begun;
     await Promise.all(late.map(async (controller) => {
       begun.add(controller);
       try {
@@ -217,6 +220,22 @@ export async function startAll(
         if (controllers.get(controller.name) === controller) throw error;
       }
     }));
+  }
+}
+
+/** Starts controllers that were registered after the others; errors are logged. */
+export function startLate(
+  controllers: readonly ManagedController[],
+  start: (controller: ManagedController) => Promise<void>,
+  log: Logger,
+): void {
+  for (const controller of controllers) {
+    start(controller).catch((error: unknown) =>
+      log.error("Cannot start a controller", {
+        controller: controller.name,
+        error,
+      })
+    );
   }
 }
 

@@ -61,6 +61,7 @@ import {
   type ManagedController,
   startAll,
   startController,
+  startLate,
   unfenced,
 } from "./controller_start.ts";
 import { ClustersController } from "./clusters/clusters_controller.ts";
@@ -377,8 +378,8 @@ export class Operator {
     const settings = kindsSettings(selector, react, given);
     this.#checkName(settings.name);
     const controller = new KindsController(settings, {
-      register: (kind, reconciler, options) =>
-        this.register(kind, reconciler, options),
+      register: (...given) =>
+        this.register(...given) as Controller<UntypedObject>,
       unregister: (name) => this.unregister(name),
     });
     this.#add(controller);
@@ -395,17 +396,11 @@ export class Operator {
   /** Adds a controller, and starts it if the operator is started. */
   #add(controller: ManagedController): void {
     this.#controllers.set(controller.name, controller);
-    if (this.#state === "started") {
-      const { signal } = this.#ending;
-      this.#connect().then((deps) =>
-        this.#startController(controller, deps, signal)
-      ).catch((error: unknown) =>
-        this.#settings.logger.error("Cannot start a controller", {
-          controller: controller.name,
-          error,
-        })
-      );
-    }
+    if (this.#state !== "started") return;
+    const { signal } = this.#ending;
+    const deps = this.#deps as ControllerDeps;
+    const start = () => this.#startController(controller, deps, signal);
+    startLate([controller], start, this.#settings.logger);
   }
 
   /**
@@ -658,7 +653,7 @@ export class Operator {
     );
     const isServed = probes !== undefined && host().servesProbes;
     if (isServed) await serveProbes(this.#probes, probes, logger);
-    const deps = await this.#connect();
+    const deps = await this.#connect(signal);
     signal.throwIfAborted();
     const client = this.#client as Client;
     if (isServed) {
@@ -671,7 +666,7 @@ export class Operator {
     const start = (controller: ManagedController) =>
       this.#startController(controller, deps, signal);
     const progress = logSyncProgress(deps, this.#controllers);
-    await abortable(startAll(this.#controllers, start), signal)
+    const begun = await abortable(startAll(this.#controllers, start), signal)
       .finally(() => progress.cancel());
     await this.#admission.register();
     signal.throwIfAborted();
@@ -679,6 +674,10 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
+    const late = [...this.#controllers.values()].filter((one) =>
+      !begun.has(one)
+    );
+    startLate(late, start, logger);
     this.#migrate();
     host().operators?.started?.(this);
   }
@@ -719,8 +718,9 @@ export class Operator {
     const { signal } = this.#ending;
     await this.#drain([controller]);
     await controller.stop();
-    const deps = await this.#connect();
+    // A stop may have come first: nobody would close what is opened after it.
     signal.throwIfAborted();
+    const deps = await this.#connect(signal);
     // Its discovery is not that of the informers, which have noticed the change.
     await deps.client.resolve(controller.kind, { fresh: true }).catch(() => {});
     await this.#startController(controller, deps, signal, "wait");
@@ -766,8 +766,12 @@ export class Operator {
     await drain(controllers, { clock, log, grace, hurry: this.#hurry.signal });
   }
 
-  /** Returns the dependencies that all controllers share; created once. */
-  async #connect(): Promise<ControllerDeps> {
+  /**
+   * Returns the dependencies that all controllers share; created once.
+   *
+   * @param signal Signal that ends the wait for the server.
+   */
+  async #connect(signal?: AbortSignal): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
     const { clock, logger, metrics, random } = this.#settings;
     const base = this.#settings.client ??
@@ -789,6 +793,7 @@ export class Operator {
       cap: this.#cap,
       isOnce: this.#isOnce,
       onMoved: (kind) => this.#moved.follow(kind),
+      signal,
     });
   }
 }

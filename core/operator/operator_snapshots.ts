@@ -17,6 +17,9 @@ const IDENTITY = "kube-system";
 /**
  * Opens the folder of the snapshots; undefined if none is wanted, or if it cannot be
  * used, which is logged: the operator then starts as without snapshots.
+ *
+ * @param signal Signal that ends the wait for the server.
+ * @throws The reason of the signal, if it aborts.
  */
 export async function openSnapshots(
   { cache, clock, logger: log, metrics }: Pick<
@@ -24,11 +27,12 @@ export async function openSnapshots(
     "cache" | "clock" | "logger" | "metrics"
   >,
   client: Client,
+  signal?: AbortSignal,
 ): Promise<SnapshotFolder | undefined> {
   const settings = cache.snapshot as SnapshotSettings | undefined;
   if (settings === undefined) return undefined;
   try {
-    const cluster = await clusterIdentity(client);
+    const cluster = await clusterIdentity(client, signal);
     const { SnapshotFolder } = await loadModule(
       import("../cache/snapshot/snapshot_folder.ts"),
     );
@@ -36,6 +40,7 @@ export async function openSnapshots(
       SnapshotFolder.open({ settings, cluster, clock, log, metrics }),
     );
   } catch (error) {
+    signal?.throwIfAborted();
     log.error("The caches start without snapshots, and none are written", {
       error,
     });
@@ -59,9 +64,13 @@ export function skipsRuns(
 }
 
 /** Identity of the cluster, so that snapshots of another one are never used. */
-async function clusterIdentity(client: Client): Promise<string> {
+async function clusterIdentity(
+  client: Client,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const key = { name: IDENTITY };
   try {
-    const { metadata } = await client.get(Namespace, { name: IDENTITY });
+    const { metadata } = await client.get(Namespace, key, { signal });
     return metadata.uid ?? "";
   } catch (error) {
     if (!ApiError.is(error) || !error.isForbidden) throw error;

@@ -16,7 +16,7 @@ import { operatorBudget } from "./process_memory.ts";
 
 /** Creates what the controllers of an operator share, at its start. */
 export async function sharedDeps(
-  { settings, controllers, coordination, base, cap, isOnce, onMoved }: {
+  { settings, controllers, coordination, base, cap, isOnce, onMoved, signal }: {
     readonly settings: OperatorSettings;
     /** Controllers by name, also those that are registered later. */
     readonly controllers: ReadonlyMap<string, ManagedController>;
@@ -26,6 +26,8 @@ export async function sharedDeps(
     readonly cap: ConcurrencyCap | undefined;
     readonly isOnce: boolean;
     readonly onMoved: (kind: ResolvedKind) => void;
+    /** Signal that aborts when the operator stops. */
+    readonly signal: AbortSignal | undefined;
   },
 ): Promise<ControllerDeps> {
   const { clock, logger, metrics, random, reconnect, cache, tracer } = settings;
@@ -46,7 +48,7 @@ export async function sharedDeps(
       reconnect,
       onMoved,
       budget: operatorBudget(cache, { clock, log: logger }),
-      snapshots: await openSnapshots(settings, base),
+      snapshots: await openSnapshots(settings, base, signal),
     }),
     skipsRuns: skipsRuns(settings),
     historyLimit: () => historyLimit(controllers.size),

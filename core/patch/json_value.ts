@@ -9,6 +9,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/**
+ * Value of an own field; undefined without one. Plain access would also find what
+ * every object inherits, such as `constructor`.
+ */
+export function ownValue(
+  object: Readonly<Record<string, unknown>>,
+  name: string,
+): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
 /** Whether two JSON values are equal, regardless of the order of fields. */
 export function jsonEquals(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -88,7 +99,10 @@ export function* differences(
     }
   } else if (isJsonObject(before) && isJsonObject(after)) {
     for (const name of Object.keys({ ...before, ...after })) {
-      yield* differences(before[name], after[name], [...path, name]);
+      yield* differences(ownValue(before, name), ownValue(after, name), [
+        ...path,
+        name,
+      ]);
     }
   } else {
     yield {

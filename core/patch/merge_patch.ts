@@ -1,4 +1,9 @@
-import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
+import {
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+  ownValue,
+} from "./json_value.ts";
 
 /**
  * Applies a JSON merge patch (RFC 7396): objects are merged, null removes a field,
@@ -10,13 +15,9 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
   for (const name of Object.keys(patch)) {
     const value = patch[name];
     if (value === null) delete merged[name];
-    else setOwn(merged, name, applyMergePatch(own(merged, name), value));
+    else setOwn(merged, name, applyMergePatch(ownValue(merged, name), value));
   }
   return merged;
-}
-
-function own(object: JsonObject, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 /** Sets an own field, even `__proto__`, which an assignment would not create. */
@@ -42,7 +43,7 @@ export function diffMergePatch(before: unknown, after: unknown): unknown {
   }
   for (const [name, value] of Object.entries(after)) {
     if (value === null) continue;
-    const old = own(before, name);
+    const old = ownValue(before, name);
     if (jsonEquals(old, value)) continue;
     patch.push([name, diffMergePatch(old, value)]);
   }

@@ -237,6 +237,32 @@ clusterScenario(
 );
 
 clusterScenario(
+  "A cluster that left during a run is forgotten when that has ended",
+  async (fixture) => {
+    await using others = await members(fixture, "east");
+    await create(others.clients["east"], "web");
+    const list = new ClusterList(others.of("east"));
+    const operator = fixture.operator({ shutdownGrace: "1s" });
+    const run = Promise.withResolvers<void>();
+    let begun = 0;
+    const { controller } = recorded(operator, { clusters: list.source }, {
+      // Ignores its signal.
+      reconcile: () => (begun++, run.promise),
+    });
+    await fixture.start(operator);
+    await fixture.until(() => begun === 1);
+    list.set([]);
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message === "A cluster has left")
+    );
+    assert.deepEqual(statuses(controller), ["east false"]);
+    run.resolve();
+    await fixture.settle();
+    assert.deepEqual(statuses(controller), []);
+  },
+);
+
+clusterScenario(
   "Clusters that are down or hang delay neither start nor others",
   async (fixture) => {
     await using others = await members(fixture, "east");

@@ -58,7 +58,7 @@ scenario(
 );
 
 scenario(
-  "a task is ended and begun anew as its option when says",
+  "a task is ended and restarted as its option when says",
   async (fixture) => {
     const told: string[] = [];
     const { operator } = taskOf(fixture, told, {
@@ -84,6 +84,34 @@ scenario(
     ], { type: "json" });
     await fixture.settle();
     assert.deepEqual(told.slice(4), ["a second begins"]);
+  },
+);
+
+scenario(
+  "a task that changes its copy of the object is not restarted for that",
+  async (fixture) => {
+    const told: string[] = [];
+    const operator = fixture.operator();
+    operator.task(
+      Gadget,
+      { when: ({ spec }) => spec },
+      async (gadget, { signal }) => {
+        told.push(String(gadget.spec.value));
+        gadget.spec.value = "changed here";
+        await new Promise((resolve) =>
+          signal.addEventListener("abort", resolve)
+        );
+      },
+    );
+    await fixture.create("a");
+    await fixture.start(operator);
+    await fixture.settle();
+    await fixture.mark("a", { annotations: { note: "other" } });
+    await fixture.settle();
+    assert.deepEqual(told, ["first"]);
+    await fixture.change("a", { value: "second" });
+    await fixture.settle();
+    assert.deepEqual(told, ["first", "second"]);
   },
 );
 

@@ -227,6 +227,47 @@ scenario(
 );
 
 scenario(
+  "A kind whose version is no longer served runs no object twice at a time",
+  async (fixture) => {
+    await define(fixture, "Hazel", { versions: ["v1", "v2"] });
+    await create(fixture, "Hazel", "a");
+    const operator = fixture.operator({ shutdownGrace: "1s" });
+    const runs: string[] = [];
+    const ends: (() => void)[] = [];
+    const kinds = operator.watchKinds({ groups: GROUPS }, {
+      async reconcile({ apiVersion }) {
+        runs.push(`${apiVersion}`);
+        // Ignores its signal.
+        await new Promise<void>((resolve) => ends.push(resolve));
+        runs.push("end");
+      },
+    }, { name: "nuts" });
+    await fixture.start(operator);
+    await fixture.until(() => runs.length === 1);
+    await fixture.client.patch(
+      CustomResourceDefinition,
+      {
+        name: `hazels.${GROUP}`,
+      },
+      [{ op: "replace", path: "/spec/versions/1/served", value: false }],
+      {
+        type: "json",
+      },
+    );
+    const versions = () => kinds.followed.map(({ kind }) => kind.version);
+    await fixture.until(() => versions().join() === "v1");
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message.includes("left behind"))
+    );
+    await fixture.settle();
+    ends[0]?.();
+    await fixture.until(() => runs.length === 3);
+    assert.deepEqual(runs, [`${GROUP}/v2`, "end", `${GROUP}/v1`]);
+    ends[1]?.();
+  },
+);
+
+scenario(
   "A kind that may not be listed is named, and followed once it may",
   async (fixture) => {
     await define(fixture, "Grape");

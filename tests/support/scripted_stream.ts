@@ -10,6 +10,9 @@ export class ScriptedStream implements StreamConnection {
   /** Whether reading is paused. */
   paused = false;
   closed = false;
+  readonly #end = Promise.withResolvers<void>();
+  /** Promise of the end of the connection. */
+  readonly ended: Promise<void> = this.#end.promise;
   /** Callback for every sent message. */
   onSend: (message: Uint8Array) => void = () => {};
 
@@ -30,6 +33,12 @@ export class ScriptedStream implements StreamConnection {
     this.messages.push(Uint8Array.of(channel, ...bytes));
   }
 
+  /** Breaks the connection. */
+  break(error: unknown): void {
+    this.messages.fail(error);
+    this.#end.resolve();
+  }
+
   send(message: Uint8Array): Promise<void> {
     const text = new TextDecoder().decode(message.subarray(1));
     this.sent.push([message[0] ?? -1, text]);
@@ -40,6 +49,7 @@ export class ScriptedStream implements StreamConnection {
   close(): Promise<void> {
     this.closed = true;
     this.messages.end();
+    this.#end.resolve();
     return Promise.resolve();
   }
 }

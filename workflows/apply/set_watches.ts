@@ -9,6 +9,7 @@ import type { KubernetesObject, UntypedObject } from "../../core/api/object.ts";
 import { keyText } from "../../core/api/object_key.ts";
 import { namingRule } from "../../core/cache/watch/watch_failure.ts";
 import { deadline } from "../../core/clock.ts";
+import { abortable } from "../../core/signals.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   EventSource,
@@ -178,7 +179,7 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
       });
     }
     entry.users.add(keyText(ctx.key));
-    const watched = await entry.opened;
+    const watched = await abortable(entry.opened, ctx.signal);
     // A watch may outlive its version, so that a deletion waits in vain.
     const isLate = ctx.cause.type === "reschedule" &&
       ctx.current?.metadata.deletionTimestamp !== undefined;
@@ -204,10 +205,12 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
       if (kept.has(id) || !users.delete(primary) || users.size > 0) continue;
       if (this.#declaredOf(id) !== undefined) continue;
       this.#entries.delete(id);
-      opened.then(({ source }) => this.#registry?.remove(source.name))
-        .catch((error) =>
-          log.warn("Cannot stop a watch", { watched: id, error })
-        );
+      opened.then(({ source }) =>
+        // Another set may have opened it again before it has synced.
+        this.#entries.has(id) ? undefined : this.#registry?.remove(source.name)
+      ).catch((error) =>
+        log.warn("Cannot stop a watch", { watched: id, error })
+      );
     }
   }
 
@@ -225,18 +228,18 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
     );
   }
 
+  /** Adds a watch. Other runs wait for it as well: the end of this one is no end. */
   async #add(
     kind: Kind,
-    { client, clock, signal, sources }: Context<P>,
+    { client, clock, sources }: Context<P>,
   ): Promise<WatchingSource<P, UntypedObject>> {
     // A kind that was not served before is looked up again.
     const resolved = await client.resolve(untypedOf(kind));
-    await this.#checkRight(resolved, { client, signal });
+    await this.#checkRight(resolved, client);
     const source = this.#sourceOf(resolved);
     const added = sources.add(source);
     await deadline(added, SYNC_TIMEOUT_MS, {
       clock,
-      signal,
       onTimeout: () =>
         new Error(
           `Cannot watch ${
@@ -252,7 +255,7 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
   /** Checks that the account may list objects: a watch would try forever. */
   async #checkRight(
     kind: ResolvedKind,
-    { client, signal }: Pick<Context<P>, "client" | "signal">,
+    client: Context<P>["client"],
   ): Promise<void> {
     const { name } = this.#options;
     const { namespaces } = this;
@@ -262,7 +265,7 @@ export class SetWatches<P extends KubernetesObject> implements EventSource<P> {
     const labelSelector = `${SET_LABEL}=${name}`;
     for (const namespace of places) {
       try {
-        await client.list(kind, { namespace, labelSelector, limit: 1, signal });
+        await client.list(kind, { namespace, labelSelector, limit: 1 });
       } catch (error) {
         if (ApiError.is(error)) throw namingRule(error, kind, namespace);
         throw error;

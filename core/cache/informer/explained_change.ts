@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../patch/json_value.ts";
+import { isJsonObject, ownValue } from "../../patch/json_value.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseRange } from "../../json/byte_range.ts";
 import { differInStatus, type ObjectHeader } from "../../json/object_header.ts";
@@ -79,7 +79,11 @@ function explains(sent: unknown, before: unknown, after: unknown): boolean {
     return before === after || sent !== undefined;
   }
   const explainsField = (key: string) =>
-    explains(sent?.[key], before[key], after[key]);
+    explains(
+      sent && ownValue(sent, key),
+      ownValue(before, key),
+      ownValue(after, key),
+    );
   return Object.keys(before).every(explainsField) &&
     Object.keys(after).every((key) =>
       Object.hasOwn(before, key) || explainsField(key)

@@ -97,6 +97,8 @@ export class InformerPool {
   readonly #client: InformerClient;
   readonly #options: InformerPoolOptions;
   readonly #entries: Map<string, PoolEntry> = new Map();
+  /** Informers of the leases that were not released. */
+  readonly #leased: Set<{ stop(): Promise<void> }> = new Set();
   readonly #clients: WeakMap<InformerClient, number> = new WeakMap();
   /** Numbers of objects on the server, by kind and namespace. */
   readonly #expected: Map<string, number> = new Map();
@@ -185,7 +187,12 @@ export class InformerPool {
             }, namespace),
         ),
     }, namespaces).start();
-    return { informer, release: () => informer.close() };
+    this.#leased.add(informer);
+    const release = () => {
+      this.#leased.delete(informer);
+      return informer.close();
+    };
+    return { informer, release };
   }
 
   /** Notes how many objects the server has, for estimates while they are read. */
@@ -232,13 +239,13 @@ export class InformerPool {
     );
   }
 
-  /** Stops all informers, including those with leases. Safe to repeat. */
+  /**
+   * Stops all informers, those of leases as well: their loops end, and who waits for
+   * a sync gets an error. Safe to repeat.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const { informer } of this.#entries.values()) {
-      this.#end(informer.stop());
-    }
-    this.#entries.clear();
+    await Promise.all(Array.from(this.#leased, (informer) => informer.stop()));
     await Promise.all(this.#stopping);
     await this.#options.snapshots?.close();
   }

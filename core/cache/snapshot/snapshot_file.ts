@@ -127,13 +127,18 @@ export class SnapshotFile {
     const newPath = `${path}.new`;
     await rm(newPath, { force: true });
     const handle = await open(newPath, "wx", FILE_MODE);
-    const { bytes, digest } = encodeHead(identity, SNAPSHOT_FORMAT);
-    const { ino: inode } = await handle.stat();
-    const file = new SnapshotFile(path, {
-      ...{ newPath, inode, size: 0, digest, handle },
-    });
-    await file.#append(bytes);
-    return file;
+    try {
+      const { bytes, digest } = encodeHead(identity, SNAPSHOT_FORMAT);
+      const { ino: inode } = await handle.stat();
+      const file = new SnapshotFile(path, {
+        ...{ newPath, inode, size: 0, digest, handle },
+      });
+      await file.#append(bytes);
+      return file;
+    } catch (error) {
+      await handle.close().catch(() => {});
+      throw error;
+    }
   }
 
   /**

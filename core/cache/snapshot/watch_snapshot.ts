@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import { keyText, parseKey } from "../../api/object_key.ts";
+import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import type { Clock } from "../../clock.ts";
 import { NO_BYTES, parseRange, rangeText } from "../../json/byte_range.ts";
 import type { Logger } from "../../logger.ts";
@@ -215,6 +215,13 @@ export class WatchSnapshot implements StoreFollower {
     this.#news++;
     this.#asRestored.delete(slot);
     this.#changed.add(slot);
+    // A deletion after the new object would hide it: the newest record counts.
+    if (this.#removed.size > 0) this.#removed.delete(this.#keyAt(slot));
+  }
+
+  /** Key of the object in a used slot, as text. */
+  #keyAt(slot: number): string {
+    return keyText(this.#deps.store.keyAt(slot) as ObjectKey);
   }
 
   unreadable(slot: number, error: unknown): void {
@@ -232,11 +239,10 @@ export class WatchSnapshot implements StoreFollower {
   }
 
   removed(slot: number): void {
-    const key = this.#deps.store.keyAt(slot);
     this.#news++;
     this.#asRestored.delete(slot);
     this.#changed.delete(slot);
-    if (key !== undefined) this.#removed.add(keyText(key));
+    this.#removed.add(this.#keyAt(slot));
     if (this.#removed.size < MAX_REMOVED || this.#isAsked) return;
     this.#isAsked = true;
     void this.flush().finally(() => this.#isAsked = false);

@@ -115,6 +115,12 @@ export class ResponseReader {
    */
   async open(): Promise<void> {
     const response = await this.#head();
+    const { signal } = this.#controller;
+    if (signal.aborted) {
+      // It was closed between the head and this turn.
+      response.cancel().catch(() => {});
+      throw signal.reason;
+    }
     this.#body = response.body[Symbol.asyncIterator]();
     this.expectWithin(this.#deps.limits.silence);
   }

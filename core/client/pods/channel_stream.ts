@@ -1,5 +1,6 @@
 import { ChunkQueue } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
+import type { OpenStream } from "../transport/web_socket.ts";
 
 /** WebSocket subprotocol that can close one direction (Kubernetes 1.29). */
 export const CHANNEL_V5 = "v5.channel.k8s.io";
@@ -24,7 +25,8 @@ export class ChannelStream {
   /** Channels whose reader is slow. */
   readonly #paused = new Set<number>();
   #proceed: (() => void) | undefined;
-  #closed = false;
+  /** Whether messages are read while a reader is slow, as the end has come. */
+  #released = false;
 
   /**
    * Starts reading from a WebSocket.
@@ -42,6 +44,8 @@ export class ChannelStream {
         leave: () => this.#resume(channel),
       }),
     ]));
+    // Nothing follows then, so that no channel waits for the reader of another.
+    void (connection as Partial<OpenStream>).ended?.then(() => this.#release());
     this.ended = this.#pump();
     this.ended.catch(() => {}); // The readers receive the error as well.
   }
@@ -82,10 +86,14 @@ export class ChannelStream {
 
   /** Closes the WebSocket; never throws. */
   async close(): Promise<void> {
-    this.#closed = true;
-    // A channel that is not read must not delay the end of the others.
-    this.#proceed?.();
+    this.#release();
     await this.#connection.close();
+  }
+
+  /** Reads on: a channel that is not read must not delay the end of the others. */
+  #release(): void {
+    this.#released = true;
+    this.#proceed?.();
   }
 
   #resume(channel: number): void {
@@ -97,7 +105,7 @@ export class ChannelStream {
     try {
       for await (const message of this.#connection.messages) {
         this.#queues.get(message[0] ?? CLOSE)?.push(message.subarray(1));
-        if (this.#paused.size > 0 && !this.#closed) {
+        if (this.#paused.size > 0 && !this.#released) {
           await new Promise<void>((resolve) => this.#proceed = resolve);
         }
       }

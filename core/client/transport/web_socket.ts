@@ -21,6 +21,14 @@ const MAX_REFUSAL_LENGTH = 64 << 10;
 /** Maximum size of a message, in bytes; API servers send at most 32 KiB. */
 const MAX_MESSAGE_BYTES = 16 << 20;
 
+/** Code of a connection that ends without a close frame. */
+const ABNORMAL = 1006;
+/**
+ * Codes of a close after which nothing is missing: the normal one, and a close
+ * frame without a code. A peer that goes away, or fails, sends others.
+ */
+const NORMAL_CODES: ReadonlySet<number> = new Set([1000, 1005]);
+
 /** Open WebSocket that can be ended without a close handshake. */
 export interface OpenStream extends StreamConnection {
   /** Promise that resolves when the connection has ended for any reason. */
@@ -176,8 +184,11 @@ class WebSocketStream implements OpenStream {
       });
       socket.on("close", (code) => {
         clearInterval(this.#heartbeat);
-        if (code === 1006) {
-          this.#failure ??= connectionError(origin, "an abnormal end");
+        if (!NORMAL_CODES.has(code)) {
+          const end = code === ABNORMAL
+            ? "an abnormal end"
+            : `a close with code ${code}`;
+          this.#failure ??= connectionError(origin, end);
         }
         if (this.#failure === undefined) this.messages.end();
         else this.messages.fail(this.#failure);

@@ -10,6 +10,12 @@ import type { EventSource, SourceContext } from "../event_source.ts";
 import { type JobSettings, stateAnnotation } from "./job_options.ts";
 
 /**
+ * Longest wait without a look at the calendar, in milliseconds: timers do not run
+ * while a machine sleeps, and know nothing of a clock that is set.
+ */
+const MAX_WAIT_MS = 3_600_000;
+
+/**
  * Event source of the schedule of a job. It triggers a run when a time has come,
  * and at its start one run for all times since the last run that is known of.
  */
@@ -109,13 +115,12 @@ export class JobSchedule implements EventSource {
     this.#gauge?.set(due / 1_000, { controller: this.#job.name });
     this.#timer = clock.setTimer(() => {
       const now = clock.wallTime();
-      // The clock may have been put back since the timer was set.
       if (now < due) this.#arm(context, due);
       else {
         this.#trigger(context);
         this.#arm(context, this.#after(now));
       }
-    }, due - clock.wallTime());
+    }, Math.min(due - clock.wallTime(), MAX_WAIT_MS));
   }
 
   /** Reads the time of the last run; undefined if there was none. */

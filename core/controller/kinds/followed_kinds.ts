@@ -3,7 +3,7 @@ import type { UntypedObject } from "../../api/object.ts";
 import type { InformerLease } from "../../cache/informer/informer_pool.ts";
 import type { InformerHealth } from "../../cache/informer/shared_informer.ts";
 import type { CrdObject } from "../../crd/crd_object.ts";
-import type { ControllerDeps } from "../controller.ts";
+import type { Controller, ControllerDeps } from "../controller.ts";
 import { namespaceSet } from "../namespaces.ts";
 import type { Reconciler } from "../reconciler.ts";
 import type { ControllerOptions } from "../controller_options.ts";
@@ -18,10 +18,13 @@ export interface KindControllers {
     kind: ResolvedKind<UntypedObject>,
     reconciler: Reconciler<UntypedObject>,
     options: ControllerOptions<UntypedObject>,
-  ): void;
+  ): KindController;
   /** Unregisters a controller, and waits until it has stopped. */
   unregister(name: string): Promise<void>;
 }
+
+/** Controller of a kind; its runs may outlive its registration. */
+type KindController = Pick<Controller<UntypedObject>, "name" | "whenIdle">;
 
 /** Paths of a definition that nothing here reads, and that make up most of it. */
 export const CRD_PRUNE: readonly string[] = [
@@ -36,8 +39,8 @@ export const CRD_PRUNE: readonly string[] = [
 interface Followed {
   readonly kind: ResolvedKind<UntypedObject>;
   readonly lease: InformerLease<UntypedObject>;
-  /** Name of its controller; undefined without one. */
-  controller: string | undefined;
+  /** Its controller; undefined without one. */
+  controller: KindController | undefined;
 }
 
 /**
@@ -51,6 +54,8 @@ export class FollowedKinds {
   readonly #followed: Map<string, Followed> = new Map();
   /** Ends of informers and controllers that are under way. */
   readonly #ending: Set<Promise<void>> = new Set();
+  /** Ends of the runs of controllers that have left, by definition. */
+  readonly #runs: Map<string, Promise<void>> = new Map();
   #owners: OwnerIndex = new OwnerIndex();
   #deps: ControllerDeps | undefined;
   #isComplete = false;
@@ -140,10 +145,10 @@ export class FollowedKinds {
   async close(): Promise<void> {
     this.#deps = undefined;
     this.#isComplete = false;
-    const followed = [...this.#followed.values()];
+    const followed = [...this.#followed];
     this.#followed.clear();
     this.#owners = new OwnerIndex();
-    for (const one of followed) this.#end(one);
+    for (const [name, one] of followed) this.#end(name, one);
     await Promise.all(this.#ending);
   }
 
@@ -182,7 +187,8 @@ export class FollowedKinds {
     deps.log.info("Follows a kind", { watch, kind: kindText(kind) });
     if (this.#settings.reconciler === undefined) return;
     // A kind that may not be read has no controller, which would never be ready.
-    informer.synced.then(() => this.#register(name, followed), () => {});
+    Promise.all([informer.synced, this.#runs.get(name)])
+      .then(() => this.#register(name, followed), () => {});
   }
 
   #register(name: string, followed: Followed): void {
@@ -191,12 +197,11 @@ export class FollowedKinds {
     const controller = `${watch}-${name.replace(/\.$/, "")}`;
     const { kind } = followed;
     try {
-      this.#controllers.register(
+      followed.controller = this.#controllers.register(
         kind,
         reconciler as Reconciler<UntypedObject>,
         { fieldManager: watch, ...options, name: controller },
       );
-      followed.controller = controller;
     } catch (error) {
       this.#deps?.log.error("Cannot reconcile a kind", {
         kind: kindText(kind),
@@ -212,19 +217,25 @@ export class FollowedKinds {
     this.#followed.delete(name);
     informer.deliverAllDeleted();
     this.#owners.forget(informer);
-    this.#end(followed);
+    this.#end(name, followed);
     this.#deps?.log.info("No longer follows a kind", {
       watch: this.#settings.name,
       kind: kindText(kind),
     });
   }
 
-  #end({ controller, lease }: Followed): void {
+  #end(name: string, { controller, lease }: Followed): void {
     const ended = Promise.all([
       lease.release(),
-      controller && this.#controllers.unregister(controller),
+      controller && this.#controllers.unregister(controller.name),
     ]).then(() => void this.#ending.delete(ended));
     this.#ending.add(ended);
+    if (controller === undefined) return;
+    // In another version its objects are the same: none runs twice.
+    const runs = ended.then(() => controller.whenIdle()).then(() => {
+      if (this.#runs.get(name) === runs) this.#runs.delete(name);
+    });
+    this.#runs.set(name, runs);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type OptionRules,
 } from "../../api/options.ts";
 import { immediate } from "../../callback.ts";
+import { mutableCopy } from "../../json/prune.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
 import type {
   RetryPolicy,
@@ -114,7 +115,8 @@ class GivenValues<P extends KubernetesObject> {
 
   /** Keeps the value of an object; returns whether it wants a task. */
   begin(object: P): boolean {
-    const value = this.#valueOf(object);
+    // A copy: it may be a part of the object, which the task may change.
+    const value = mutableCopy(this.#valueOf(object));
     this.#values.set(keyText(keyOf(object)), [object.metadata.uid, value]);
     return value !== undefined && value !== null && value !== false;
   }

@@ -468,15 +468,22 @@ export class WatchingSource<
       prune,
     });
     const { informer } = lease;
-    if (isMapped) {
-      for (const [number, { index }] of this.#mappers.entries()) {
-        informer.addIndex(indexName(number), index);
+    let registration: HandlerRegistration<S>;
+    try {
+      if (isMapped) {
+        for (const [number, { index }] of this.#mappers.entries()) {
+          informer.addIndex(indexName(number), index);
+        }
       }
+      registration = informer.addHandler(
+        (event) => this.#onEvent(event, context, informer),
+        { name: `${context.controller}/${this.name}` },
+      );
+    } catch (error) {
+      // A stop would not know of it: each attempt to start would leave a watch.
+      await lease.release();
+      throw error;
     }
-    const registration = informer.addHandler(
-      (event) => this.#onEvent(event, context, informer),
-      { name: `${context.controller}/${this.name}` },
-    );
     this.#watching = { context, informer, lease, registration };
     await registration.synced;
   }

@@ -43,6 +43,8 @@ export interface ClusterMemberDeps<P extends KubernetesObject> {
   readonly create: () => Controller<P>;
   /** Whether the controller runs objects at the time. */
   readonly isLeading: () => boolean;
+  /** Called when a membership has ended, with all of its runs. */
+  readonly onEnded: () => void;
 }
 
 /** What a cluster has while it is followed. */
@@ -289,9 +291,10 @@ export class ClusterMember<P extends KubernetesObject> {
     await client.close();
     log.info("A cluster has left", { controller: controller.name });
     // The next controller waits for runs that were left behind.
-    void controller.whenIdle().then(() => {
+    void controller.whenIdle().then(async () => {
       this.#left.delete(controller);
-      void this.#follow();
+      await this.#follow();
+      this.#deps.onEnded();
     });
   }
 }

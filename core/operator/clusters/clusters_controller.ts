@@ -427,6 +427,7 @@ export class ClustersController<P extends KubernetesObject>
           starts: this.#starts,
           create: () => this.#create(name),
           isLeading: () => this.#runsObjects,
+          onEnded: () => this.#forget(),
         });
         this.#members.set(name, member);
       }

@@ -60,7 +60,7 @@ test("a new authority signs only once the API server knows it", () => {
   assert.equal(trustBundle(introduced).split("BEGIN").length - 1, 2);
   const later = due + 10 * DAY_MS;
   // The served certificate is renewed by the old one in that time.
-  const renewed = nextCertificates(introduced, { ...context, now: later });
+  const renewed = nextCertificates(introduced, { ...context, now: due });
   assert.equal(renewed?.authority, introduced.authority);
   const known = { ...context, isRegistered: true };
   assert.equal(
@@ -75,6 +75,33 @@ test("a new authority signs only once the API server knows it", () => {
     now: later + times.farewell,
   });
   assert.equal(forgotten?.previous, undefined);
+});
+
+test("certificates from a clock that was ahead are replaced when it is put back", () => {
+  const context = { now: START, hosts, times, isRegistered: true };
+  const isValid = (certificate: string) =>
+    Date.parse(new X509Certificate(certificate).validFrom) <= START &&
+    expiryOf(certificate) > START;
+  const ahead = firstCertificates({ ...context, now: START + 2 * DAY_MS });
+  const restarted = nextCertificates(ahead, context);
+  assert(restarted !== undefined);
+  assert(isValid(restarted.authority.certificate));
+  assert(isValid(restarted.serving.certificate));
+  assert(isTrusted(trustBundle(restarted), restarted));
+  assert.equal(nextCertificates(restarted, context), undefined);
+  // Those of an authority that is valid.
+  const served = nextCertificates(
+    { ...restarted, serving: ahead.serving },
+    context,
+  );
+  assert(served !== undefined);
+  assert.equal(served.authority, restarted.authority);
+  assert(isValid(served.serving.certificate));
+  const next = { ...ahead.authority, since: START + 2 * DAY_MS };
+  const followed = nextCertificates({ ...restarted, next }, context);
+  assert(followed?.next !== undefined);
+  assert.equal(followed.next.since, START);
+  assert(isValid(followed.next.certificate));
 });
 
 test("a certificate for other names is replaced by one for those of the Service", () => {

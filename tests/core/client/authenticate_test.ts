@@ -62,6 +62,17 @@ test("authenticate returns the 401 if renewed credentials fail or are absent", a
   assert.equal(transport.requests.length, 3);
 });
 
+test("authenticate leaves no 401 unread if the credentials cannot be renewed", async () => {
+  const tokens = new Tokens();
+  tokens.refresh = () => Promise.reject(new Error("no plugin"));
+  const { send, transport } = through(
+    authenticate(tokens),
+    () => ({ status: 401, body: "who are you" }),
+  );
+  await assert.rejects(send(WRITE), /^Error: no plugin$/);
+  assert.equal(transport.cancelled, 1);
+});
+
 test("authenticate hides a renewed token that the server echoes", async () => {
   const tokens = new Tokens();
   tokens.next = { token: "renewed-token" };

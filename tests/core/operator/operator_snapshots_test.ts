@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
 import {
-  type Client,
+  Client,
   MetricsRegistry,
+  Operator,
   silentLogger,
+  type Transport,
 } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import { modulesLoaded } from "../../../core/clock.ts";
 import { readLimited } from "../../../core/config/limited_file.ts";
 import { openSnapshots } from "../../../core/operator/operator_snapshots.ts";
+import { inTime } from "../../support/in_time.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 test("Virtual clocks wait until the folder of snapshots is opened", async () => {
@@ -32,6 +36,29 @@ test("Virtual clocks wait until the folder of snapshots is opened", async () => 
   assert.notEqual(folder, undefined);
   assert.deepEqual(waits, [true]);
   await folder?.close();
+});
+
+test("Operator stops at once while it asks whose snapshots it may use", async () => {
+  const asked = Promise.withResolvers<void>();
+  // Nothing is answered, and only the signal of the caller ends a request.
+  const transport: Transport = {
+    send: ({ signal }) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener("abort", () => reject(signal.reason));
+        asked.resolve();
+      }),
+    close: () => Promise.resolve(),
+  };
+  const operator = new Operator({
+    client: new Client({ transport }),
+    cache: { snapshot: { path: temporaryFolder() } },
+    logger: silentLogger,
+  });
+  operator.register(ConfigMap, { reconcile() {} });
+  const started = assert.rejects(operator.start(), /it was stopped/);
+  await asked.promise;
+  await inTime("the operator stops", operator.stop(), 5_000);
+  await started;
 });
 
 test("Virtual clocks wait until a file is read", async () => {

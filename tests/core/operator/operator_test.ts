@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Client } from "@coracle/operator/client";
 import { untyped } from "../../../core/api/kind.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
+import { validatingPolicy } from "../../../core/crd/policies.ts";
 import { watch } from "../../../core/controller/watch/watch_source.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { Operator } from "../../../core/operator/operator.ts";
@@ -69,6 +70,34 @@ scenario(
     await started;
     assert.equal(operator.probePort, undefined);
     assert.equal(fixture.requests.length, 0);
+  },
+);
+
+scenario(
+  "A controller that is registered while the webhooks are registered starts",
+  async (fixture) => {
+    const registering = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const client = fixture.client.with([(next) => async (request) => {
+      if (request.path.includes("/validatingadmissionpolicies")) {
+        registering.resolve();
+        await held.promise;
+      }
+      return await next(request);
+    }]);
+    const operator = fixture.operator({ client });
+    operator.register(Gadget, idle);
+    operator.admit(validatingPolicy(ConfigMap, {
+      name: "late.example.com",
+      operations: ["CREATE"],
+      validations: [{ expression: "true", message: "none" }],
+    }));
+    const started = fixture.start(operator);
+    await registering.promise;
+    const late = operator.register(Secret, idle);
+    held.resolve();
+    await started;
+    await fixture.until(() => late.health().ready);
   },
 );
 

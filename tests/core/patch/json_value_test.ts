@@ -43,6 +43,19 @@ test("differences names the deepest parts, and lists of another length whole", (
   }
 });
 
+test("differences knows fields by their objects, not by what each inherits", () => {
+  for (const name of ["constructor", "__proto__"]) {
+    const labels = Object.fromEntries([[name, "x"]]);
+    const path = ["labels", name];
+    assert.deepEqual([...differences({ labels: {} }, { labels })], [
+      { path, after: "x" },
+    ]);
+    assert.deepEqual([...differences({ labels }, { labels: {} })], [
+      { path, before: "x" },
+    ]);
+  }
+});
+
 test("roundedInteger finds integers beyond 2^53 − 1 within 64 bits", () => {
   const cases: readonly (readonly [unknown, string | undefined])[] = [
     [{ a: { b: [0, 2 ** 53] } }, "a.b[1]"],

@@ -66,6 +66,19 @@ test("isExplainedBy compares nothing within a sent list or plain value", () => {
   );
 });
 
+test("isExplainedBy detects a change of fields named as those of each object", () => {
+  for (const name of ["constructor", "toString", "__proto__"]) {
+    const data = (value: string) => Object.fromEntries([[name, value]]);
+    const before = object({ data: data("ours") });
+    const after = object({ data: data("theirs") }, "2");
+    const sent = { data: { size: "1" } };
+    assert.equal(isExplainedBy(sent, before, after), false, name);
+    assert.equal(isExplainedBy(sent, object({ data: {} }), after), false, name);
+    assert.equal(isExplainedBy(sent, before, object({ data: {} })), false);
+    assert.equal(isExplainedBy({ data: data("") }, before, after), true, name);
+  }
+});
+
 test("isExplainedBy accepts a change with its own fields, and no change with any", () => {
   const value = fc.jsonValue({ maxDepth: 3 });
   fc.assert(

@@ -5,8 +5,9 @@ import { ConcurrencyLimit } from "../../../../core/pace.ts";
 import { Widget } from "../../../support/fake_watch_call.ts";
 import { shardSelector } from "../../../support/shard_selector.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
+import { inTime } from "../../../support/in_time.ts";
 import { until } from "../../../support/until.ts";
-import { refuse } from "../../../support/watch_faults.ts";
+import { neverAnswer, refuse } from "../../../support/watch_faults.ts";
 
 /** Runs a test with a pool over a fake server, and stops both after it. */
 async function withPool(
@@ -123,6 +124,29 @@ test("InformerPool that is stopped has no informer that still stops", () =>
     );
     await Promise.all([first.release(), second.release()]);
     assert.equal(pool.size, 0);
+  }));
+
+test("InformerPool that is stopped ends the loops and waits of its leases", () =>
+  withPool(async ({ server, pool }) => {
+    server.script("watch", neverAnswer);
+    const { informer, release } = pool.acquire(Widget);
+    const handler = informer.addHandler(() => {});
+    const next = informer.events().next();
+    const ended = inTime(
+      "loops and waits end",
+      Promise.allSettled([informer.synced, handler.synced, next]),
+      5_000,
+    );
+    await pool.stop();
+    assert.deepEqual((await ended).map(({ status }) => status), [
+      "rejected",
+      "rejected",
+      "fulfilled",
+    ]);
+    assert.equal((await next).done, true);
+    await assert.rejects(informer.open(["other"]), /it was stopped/);
+    assert.equal(pool.size, 0);
+    await release();
   }));
 
 test("InformerPool stops an informer with its last lease, and starts it again", () =>

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
@@ -11,9 +12,11 @@ import {
   type UntypedObject,
 } from "@coracle/operator/client";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import { SnapshotFile } from "../../../../core/cache/snapshot/snapshot_file.ts";
 import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { headerOf } from "../../../../core/client/response.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 import { partOfRounds } from "../../../support/part_of_rounds.ts";
 import { fc } from "../../../support/property.ts";
 import { podStore } from "../../../support/pod_store.ts";
@@ -178,6 +181,53 @@ test("Snapshot restores the state of its last flush after any changes", async ()
     ),
     { numRuns: 150 },
   );
+});
+
+test("Snapshot has an object that was made again while it was written", async () => {
+  const path = join(temporaryFolder(), "pods.snapshot");
+  const parts = new Parts(path);
+  const fill = (size: number) => {
+    // A frame each, so that the file is written before the last object is.
+    for (const name of ["a", "b", "c", "d"]) parts.put(name, size);
+  };
+  fill(600_000);
+  parts.put("last");
+  await parts.snapshot.flush();
+  fill(600_001);
+  const before = parts.snapshot.bytes;
+  const flushing = parts.snapshot.flush();
+  while (parts.snapshot.bytes === before) await nextTurn();
+  parts.delete("last");
+  parts.put("last", 2);
+  await flushing;
+  await parts.snapshot.close();
+  const other = new Parts(path);
+  assert.equal(await other.restore(), String(parts.version));
+  assert.deepEqual(Object.keys(other.state), ["a", "b", "c", "d", "last"]);
+  assert.deepEqual(other.state, parts.state);
+});
+
+test("Snapshot that cannot be begun leaves no file open", async () => {
+  const folder = temporaryFolder();
+  const probe = await open(join(folder, "probe"), "w");
+  const handles = Object.getPrototypeOf(probe) as FileHandle;
+  await probe.close();
+  const { write } = handles;
+  let handle: FileHandle | undefined;
+  // As on a disk that is full.
+  handles.write = function (this: FileHandle) {
+    handle = this;
+    return Promise.reject(new Error("no space left on device"));
+  };
+  try {
+    await assert.rejects(
+      SnapshotFile.create(join(folder, "pods.snapshot"), "{}"),
+      /^Error: no space left on device$/,
+    );
+  } finally {
+    handles.write = write;
+  }
+  assert.equal(handle?.fd, -1);
 });
 
 test("Snapshot is rewritten when most of its file is out of date", async () => {

@@ -48,6 +48,28 @@ test("ResponseReader counts silence only while it is read", async () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("ResponseReader that is closed as its head arrives reads no body", async () => {
+  const clock = new VirtualClock();
+  let cancelled = 0;
+  const head = Promise.withResolvers<HttpResponse>();
+  const body = { [Symbol.asyncIterator]: () => assert.fail("It is read") };
+  const exchange = new ResponseReader(REQUEST, {
+    client: { request: () => head.promise },
+    clock,
+    limits: { head: 1_000, silence: 10_000 },
+  });
+  const opened = exchange.open();
+  // After the reader has got the head, and before who opened it goes on.
+  head.promise.then(() => exchange.close(new Error("enough")));
+  head.resolve({
+    ...{ status: 200, headers: {}, body },
+    cancel: () => Promise.resolve(void cancelled++),
+  });
+  await assert.rejects(opened, /^Error: enough$/);
+  assert.equal(cancelled, 1);
+  assert.equal(clock.pendingTimers, 0);
+});
+
 test("ResponseReader ends a silent body in time although a head may be later", async () => {
   const clock = new VirtualClock();
   async function* body(): AsyncGenerator<Uint8Array> {

@@ -316,6 +316,27 @@ test("ContainerProcess.close ends the streams, whatever is unread", async () => 
   );
 });
 
+test("ContainerProcess whose connection breaks has no exit, whatever is unread", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["yes"] });
+  for (let count = 0; count < 12; count++) {
+    stream.receive(1, "y".repeat(32_000));
+    await new Promise(setImmediate);
+  }
+  assert.equal(stream.paused, true);
+  stream.break(new Error("the signal has aborted"));
+  await assert.rejects(
+    inTime("the exit is known", process.exit, 5_000),
+    /^Error: the signal has aborted$/,
+  );
+  let read = 0;
+  await assert.rejects(async () => {
+    for await (const chunk of process.stdout) read += chunk.byteLength;
+  }, /^Error: the signal has aborted$/);
+  assert.equal(read, 12 * 32_000);
+});
+
 /** Pod that echoes in capitals, on the channels of port forwarding. */
 function shoutingPod(): ScriptedStream {
   const stream = new ScriptedStream("v4.channel.k8s.io");

@@ -494,6 +494,29 @@ test("openWebSocket ends its messages at a close that the peer does not answer",
     await inTime("the close", closed);
   }));
 
+test("openWebSocket ends in order by the normal codes of a close only", async () => {
+  for (const code of [1000, 1001, 1008, 1011, undefined]) {
+    await withPlainServer((socket, request) => {
+      accept(socket, request);
+      const body = code === undefined ? [] : [code >> 8, code & 255];
+      socket.end(Buffer.from([0x82, 1, 65, 0x88, body.length, ...body]));
+    }, async (server) => {
+      const { messages } = await openWebSocket(PLAIN, { server });
+      const reader = messages[Symbol.asyncIterator]();
+      assert.deepEqual([...(await reader.next()).value ?? []], [65]);
+      const end = inTime("the end", reader.next());
+      if (code === undefined || code === 1000) {
+        assert.equal((await end).done, true, `${code}`);
+      } else {
+        await assert.rejects(end, {
+          message:
+            `Cannot reach ${server}: the connection failed: received a close with code ${code}`,
+        });
+      }
+    });
+  }
+});
+
 test("openWebSocket fails at a message of more than 16 MiB, before it arrives", () =>
   withPlainServer((socket, request) => {
     accept(socket, request);

@@ -39,6 +39,7 @@ function started(
   const acquired: object[] = [];
   let onEvent: (event: Event) => void = () => {};
   const answers = {
+    addIndex: () => {},
     attach: () => Promise.resolve(),
     read: () => Promise.resolve<Secondary | undefined>(undefined),
     synced: Promise.resolve(),
@@ -51,7 +52,10 @@ function started(
     return name === "attach" ? answers.attach() : Promise.resolve();
   };
   const informer = {
-    addIndex: (name: string) => void calls.push(`index ${name}`),
+    addIndex: (name: string) => {
+      calls.push(`index ${name}`);
+      answers.addIndex();
+    },
     addHandler(handler: typeof onEvent) {
       onEvent = handler;
       return {
@@ -323,6 +327,17 @@ test("watch() has started when its informer has synced", async () => {
   assert.equal(isStarted, false);
   synced.resolve();
   await start;
+});
+
+test("watch() leaves no informer behind whose cache it cannot index", async () => {
+  const { source, contextOf, answers, calls } = started();
+  answers.addIndex = () => {
+    throw new RangeError("Cannot add the index");
+  };
+  await assert.rejects(() => source.start(contextOf()), RangeError);
+  assert.deepEqual(calls, ["acquire", "index primary 0", "release"]);
+  await source.stop();
+  assert.equal(source.health?.().status, "unknown");
 });
 
 test("watch() reports the health of its informer, with its first error", async () => {
