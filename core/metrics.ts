@@ -118,8 +118,17 @@ export function unfailingMetrics(metrics: Metrics): Metrics {
   return wrapped;
 }
 
+/** Wrapped metrics by the metric: thousands of informers and controllers share them. */
+const wrappers: WeakMap<Partial<AnyMetric>, AnyMetric> = new WeakMap();
+
 /** Wraps a metric so that it never throws; it has only the methods of its type. */
 function unfailingMetric(metric: Partial<AnyMetric>): AnyMetric {
+  let wrapper = wrappers.get(metric);
+  if (wrapper === undefined) wrappers.set(metric, wrapper = wrap(metric));
+  return wrapper;
+}
+
+function wrap(metric: Partial<AnyMetric>): AnyMetric {
   return {
     add: (value, labels) => attempt(() => metric.add?.(value, labels)),
     set: (value, labels) => attempt(() => metric.set?.(value, labels)),

@@ -25,7 +25,7 @@ func main() {
 }
 
 func run(args []string) error {
-	usage := fmt.Errorf("usage: bench queue KEYS | follow URL EVENTS | reconcile|cleanup|update KUBECONFIG OBJECTS")
+	usage := fmt.Errorf("usage: bench queue KEYS | follow URL EVENTS | reconcile|cleanup|update KUBECONFIG OBJECTS | kinds unstructured|metadata KINDS OBJECTS")
 	if len(args) == 0 {
 		return usage
 	}
@@ -46,6 +46,16 @@ func run(args []string) error {
 		return reconcileAll(args[1], false)
 	case args[0] == "cleanup" && len(args) == 3:
 		return reconcileAll(args[1], true)
+	case args[0] == "kinds" && len(args) == 4:
+		kinds, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		objects, err := strconv.Atoi(args[3])
+		if err != nil {
+			return err
+		}
+		return watchKinds(args[1], kinds, objects)
 	case args[0] == "update" && len(args) == 3:
 		return updateAll(args[1])
 	}

@@ -1,6 +1,9 @@
 import { hashEnd } from "../cache/store/key_table.ts";
 import { textHash } from "./shard.ts";
 
+/** Map of those that have no keys yet, of which a thousand controllers have many. */
+const EMPTY: Map<string, never> = new Map<string, never>();
+
 /**
  * Map that forgets old keys. It has two generations: a value is set in the
  * newer one, and once that has `limit` keys, it replaces the older one. So the
@@ -15,8 +18,8 @@ import { textHash } from "./shard.ts";
 export class LatestMap<V> {
   readonly #limit: number | (() => number);
   readonly #sample: SampledKeys<V> | undefined;
-  #newer: Map<string, V> = new Map();
-  #older: Map<string, V> = new Map();
+  #newer: Map<string, V> = EMPTY;
+  #older: Map<string, V> = EMPTY;
   #hasForgotten = false;
 
   /**
@@ -51,7 +54,7 @@ export class LatestMap<V> {
       this.#sample?.offer(this.#older);
       this.#older = this.#newer;
       this.#newer = new Map();
-    }
+    } else if (this.#newer === EMPTY) this.#newer = new Map();
     this.#newer.set(key, value);
   }
 
@@ -84,8 +87,8 @@ class SampledKeys<V> {
   readonly #limit: number;
   #zeroBits = 0;
   #offered = 0;
-  #newer: Map<string, V> = new Map();
-  #older: Map<string, V> = new Map();
+  #newer: Map<string, V> = EMPTY;
+  #older: Map<string, V> = EMPTY;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -97,6 +100,7 @@ class SampledKeys<V> {
 
   /** Keeps those of the keys that belong to the sample. */
   offer(values: ReadonlyMap<string, V>): void {
+    if (this.#newer === EMPTY && values.size > 0) this.#newer = new Map();
     for (const [key, value] of values) {
       if (this.#isSampled(key)) this.#newer.set(key, value);
       if (this.#newer.size <= this.#limit) continue;

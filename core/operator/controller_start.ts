@@ -20,7 +20,7 @@ import { namespaceSet } from "../controller/namespaces.ts";
 import type { WatchingSource } from "../controller/watch/watch_source.ts";
 import type { WebhookClientConfig } from "../client/webhook_host.ts";
 import type { Logger } from "../logger.ts";
-import { pauseAfter } from "../pace.ts";
+import { type ConcurrencyLimit, pauseAfter } from "../pace.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
@@ -139,9 +139,17 @@ export interface ControllerStartDeps {
   readonly signal: AbortSignal;
   /** Controllers of the operator, by name. */
   readonly controllers: ReadonlyMap<string, ManagedController>;
+  /** Limit of the checks at the same time. */
+  readonly checks: ConcurrencyLimit;
   /** Place of the conversion between versions; undefined if it is not served. */
   readonly conversion?: WebhookClientConfig | undefined;
 }
+
+/** What attempts to start depend on that nobody limits. */
+type RepeatedStartDeps = Omit<
+  ControllerStartDeps,
+  "checks" | "startErrors" | "syncTimeout"
+>;
 
 /**
  * Dependencies of what runs on each replica, whether it leads or not.
@@ -155,6 +163,12 @@ export function unfenced(deps: ControllerDeps): ControllerDeps {
     isLeading: () => true,
   };
 }
+
+/**
+ * Most controllers that check at the same time what they may watch: a thousand would
+ * open all connections for short requests, which then stay open.
+ */
+export const MAX_CHECKS = 8;
 
 /** Pauses between attempts to start. */
 const PAUSE = { initial: 1_000, max: 30_000 } as const;
@@ -177,7 +191,12 @@ export async function startController(
   const start = async () => {
     if (startErrors === "wait") return startWithRetries(controller, options);
     await install(controller, options);
-    await check(controller, deps);
+    await options.checks.enter(options.signal);
+    try {
+      await check(controller, deps);
+    } finally {
+      options.checks.leave();
+    }
     checkWanted(controller, options);
     await controller.start(deps);
   };
@@ -260,7 +279,7 @@ function checkWanted(
  */
 export async function startWithRetries(
   controller: ManagedController,
-  options: Omit<ControllerStartDeps, "startErrors" | "syncTimeout">,
+  options: RepeatedStartDeps,
   onFailure?: (error: unknown) => void,
 ): Promise<void> {
   const { deps, signal } = options;
@@ -288,10 +307,8 @@ export async function startWithRetries(
 /** Applies the definitions of its kinds that any of the controllers installs. */
 async function install(
   { isRemote, watchedKinds }: ManagedController,
-  { client, controllers, conversion, deps: { clock, log: logger } }: Omit<
-    ControllerStartDeps,
-    "startErrors" | "syncTimeout"
-  >,
+  { client, controllers, conversion, deps: { clock, log: logger } }:
+    RepeatedStartDeps,
 ): Promise<void> {
   // Those of other clusters are installed there.
   if (isRemote) return;

@@ -21,6 +21,7 @@ import type {
 } from "../admission/admission_options.ts";
 import type { AdmissionRule } from "../api/admission_rule.ts";
 import { checkOption, checkOptions } from "../api/options.ts";
+import { ConcurrencyLimit } from "../pace.ts";
 import { abortable } from "../signals.ts";
 import { Client } from "../client/client.ts";
 import { host, type OperatorHandle } from "../client/host.ts";
@@ -59,6 +60,7 @@ import {
   checkSameKind,
   installCrds,
   type ManagedController,
+  MAX_CHECKS,
   startAll,
   startController,
   startLate,
@@ -131,6 +133,7 @@ export class Operator {
   #client: Client | undefined;
   #coordination: Coordination | undefined;
   readonly #admission: OperatorAdmission;
+  readonly #checks: ConcurrencyLimit = new ConcurrencyLimit(MAX_CHECKS);
   readonly #migrations: StorageMigrations;
   readonly #moved: MovedKinds;
   #state: State = "stopped";
@@ -709,6 +712,7 @@ export class Operator {
       deps: leaderOnly ? deps : unfenced(deps),
       controllers: this.#controllers,
       client: this.#client as Client,
+      checks: this.#checks,
       conversion: this.#admission.conversion,
       signal,
     });

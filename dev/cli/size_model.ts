@@ -13,7 +13,7 @@ const COSTS = {
   /** An operator under load, without caches, with `limitHeapGrowth()`. */
   process: 120 * MIB,
   /** A kind with a controller and its watch. */
-  kind: 77 * KIB,
+  kind: 70 * KIB,
   /** A cluster whose objects of three kinds one controller follows. */
   cluster: 369 * KIB,
   /** Key, version and bookkeeping of an object. */

@@ -189,3 +189,33 @@ scenario(
     }
   },
 );
+
+scenario(
+  "First runs keep no decoded objects, which all of them would replace",
+  async (fixture) => {
+    let runs = 0;
+    const operator = fixture.operator();
+    const labels = { run: "first" };
+    const controller = operator.register(ConfigMap, {
+      reconcile({ data }) {
+        runs++;
+        assert.equal(data?.["value"], "first");
+      },
+    }, { labelSelector: "run=first" });
+    for (let index = 0; index < OBJECTS; index++) {
+      await fixture.client.create(ConfigMap, {
+        metadata: { namespace: "default", name: `first-${index}`, labels },
+        data: { value: "first" },
+      });
+    }
+    await fixture.start(operator);
+    await fixture.until(() => runs === OBJECTS);
+    const decoded = () =>
+      /coracle_cache_objects\{kind="v1 ConfigMap",tier="decoded"\} (\d+)/
+        .exec(operator.metrics())?.[1];
+    assert.equal(decoded(), "0");
+    controller.trigger("default/first-1");
+    await fixture.until(() => runs === OBJECTS + 1);
+    assert.equal(decoded(), "1");
+  },
+);

@@ -384,10 +384,14 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
     return store === undefined || slot < 0 ? -1 : placeIn(store, slot);
   }
 
-  /** Object at a place, as {@linkcode get} returns it. */
-  getAt(place: number): T | undefined {
+  /**
+   * Object at a place, as {@linkcode get} returns it.
+   *
+   * @param by `peek` in a pass over all objects: none of them is kept decoded.
+   */
+  getAt(place: number, by?: "get" | "peek"): T | undefined {
     const [number, slot] = storeAndSlot(place);
-    return this.#stores.get(number)?.getAt(slot);
+    return this.#stores.get(number)?.getAt(slot, by);
   }
 
   /** Key of the object at a place; undefined if none exists. */

@@ -451,11 +451,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /**
    * Object in a slot, frozen; undefined if none exists.
    *
+   * @param by `peek` in a pass over all objects: none of them is kept decoded.
    * @throws {Error} If only its key is stored.
    */
-  getAt(slot: number): T | undefined {
+  getAt(slot: number, by: "get" | "peek" = "get"): T | undefined {
     return this.#table.isUsed(slot)
-      ? this.#present(slot, this.#decoded(slot))
+      ? this.#present(slot, this.#decoded(slot, by))
       : undefined;
   }
 
@@ -710,8 +711,8 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#table.allocatedBytes + this.#indexes.allocatedBytes;
   }
 
-  #decoded(slot: number): T | undefined {
-    const object = this.#decode(slot, "get");
+  #decoded(slot: number, by: "get" | "peek" = "get"): T | undefined {
+    const object = this.#decode(slot, by);
     this.#charge();
     return object;
   }

@@ -474,13 +474,14 @@ export class EventProcessor<P extends KubernetesObject>
     const deleted = active.deleted?.[0];
     const isUnread = deleted === undefined && settings.selection.bounded;
     const place = deleted === undefined ? primaries.placeOf(key) : -1;
+    const cause = queuedCause(item);
     const primary = deleted?.object ??
       (place < 0
         ? undefined
         // Only its key, until it is read.
         : isUnread
         ? { metadata: parseKey(key) } as P
-        : primaries.getAt(place));
+        : primaries.getAt(place, cause.type === "initial" ? "peek" : "get"));
     if (primary === undefined || !this.#owns(key)) {
       active.reset();
       return undefined;
@@ -496,7 +497,7 @@ export class EventProcessor<P extends KubernetesObject>
       place,
       primary,
       isUnread,
-      cause: queuedCause(item),
+      cause,
       retry: { attempt, last },
       deleted: deleted !== undefined,
       finalStateUnknown: deleted?.finalStateUnknown ?? false,

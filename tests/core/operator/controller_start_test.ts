@@ -17,6 +17,7 @@ import {
   startController,
 } from "../../../core/operator/controller_start.ts";
 import { logSyncProgress } from "../../../core/operator/sync_progress.ts";
+import { ConcurrencyLimit } from "../../../core/pace.ts";
 
 /** A registered controller whose start a function answers, and what became of it. */
 function startOf(
@@ -70,6 +71,7 @@ function startOf(
       syncTimeout: 600_000,
       signal: stop.signal,
       controllers,
+      checks: new ConcurrencyLimit(1),
     }),
   };
 }
@@ -178,6 +180,7 @@ test("checkSameKind refuses two controllers that would clean up the same objects
 function checkedStart(
   parts: object = {},
   refuse: (request: string) => Error | undefined = () => undefined,
+  checks: ConcurrencyLimit = new ConcurrencyLimit(1),
 ) {
   const clock = new VirtualClock();
   const requests: string[] = [];
@@ -232,6 +235,7 @@ function checkedStart(
     syncTimeout: 600_000,
     signal: new AbortController().signal,
     controllers: new Map([["checked", controller]]),
+    checks,
   });
   return { requests, started };
 }
@@ -242,6 +246,20 @@ const forbidden = new ApiError("Forbidden", {
   reason: "Forbidden",
 });
 const broken = new ApiError("Broken", { status: 500, reason: "InternalError" });
+
+test("Controller waits until few others look up what they watch", async () => {
+  const checks = new ConcurrencyLimit(1);
+  checks.enter();
+  const { requests, started } = checkedStart({}, () => undefined, checks);
+  await new Promise(setImmediate);
+  assert.deepEqual(requests, []);
+  checks.leave();
+  await started;
+  assert.equal(requests.at(-1), "start");
+  await assert.rejects(checkedStart({}, () => broken, checks).started);
+  // Both have given their place back.
+  assert.equal(checks.enter(), undefined);
+});
 
 test("Controller looks up each kind and lists it in each of its namespaces", async () => {
   const fieldSelector = "metadata.name=x";
