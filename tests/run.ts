@@ -82,7 +82,7 @@ const MINUTE_MS = 60_000;
 /** Milliseconds after which a single test has failed. */
 const TEST_LIMIT_MS = 90_000;
 /** Processes at a time: most tests wait for a part of their time. */
-const PLACES = Math.min(availableParallelism(), 8) + 2;
+const PLACES = Math.min(availableParallelism(), 8) + 3;
 /** Milliseconds without a test that starts or ends: the process is stuck. */
 const SILENCE_MS = TEST_LIMIT_MS + 15_000;
 /** The same on a real cluster, where some tests set a longer limit. */
@@ -120,14 +120,15 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   ...MATRIX ? { TEST_MATRIX: "1" } : {},
   FC_ROUNDS: process.env["FC_ROUNDS"] ?? (MATRIX || IS_PART ? "1" : "0.25"),
 };
-/** How Node runs several test files in one process. */
+/** How Node runs test files in one process. */
 const IN_ONE_PROCESS = [
   // Short-lived objects of many tests cost less than by the small default.
+  "--min-semi-space-size=32",
   "--max-semi-space-size=64",
   "./tests/support/node_batch.ts",
 ];
-/** How Node runs one file. */
-const ALONE = ["--import=./tests/support/started_tests.ts"];
+/** How Node runs one file and finds the test of an error that nothing handles. */
+const FOLLOWED = ["--import=./tests/support/started_tests.ts"];
 /** Entry points whose every field has a doc; fields of built-in kinds need none. */
 const ENTRY_POINTS: readonly string[] = [
   "mod.ts",
@@ -297,14 +298,14 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
         command: ["deno", "test", "-A", "--no-check"],
         entry: "./tests/support/deno_batch.ts",
         workers: PLACES,
-        batch: 32,
+        batch: 64,
       };
     case "bun":
       return {
         ...common,
         command: ["bun", "test", `--timeout=${TEST_LIMIT_MS}`],
         workers: PLACES,
-        batch: 32,
+        batch: 64,
       };
   }
 }
@@ -354,14 +355,20 @@ function batchesOf(
   if (PROFILE) return files.map((file) => [file]);
   const shared = files.filter((file) => !isAlone(file));
   const batches: (readonly string[])[] = [];
-  // Those that check whole operators take long: they begin early.
-  const isLong = (file: string) => file.startsWith("tests/check/");
-  for (const long of [true, false]) {
-    const group = shared.filter((file) => isLong(file) === long);
+  // Those that check operators have a process of their own.
+  const isCheck = (file: string) => file.startsWith("tests/check/");
+  for (const check of [true, false]) {
+    const group = shared.filter((file) => isCheck(file) === check);
     for (let at = 0; at < group.length; at += batch) {
       batches.push(group.slice(at, at + batch));
     }
   }
+  // Those that run whole operators take long: they begin early.
+  const isShort = (files: readonly string[]) =>
+    !files.some((file) =>
+      /^(?:examples|tests\/(?:check|scenarios|testing))\//.test(file)
+    );
+  batches.sort((one, other) => Number(isShort(one)) - Number(isShort(other)));
   batches.push(...files.filter(isAlone).map((file) => [file]));
   return batches;
 }
@@ -428,6 +435,13 @@ async function runStep(
   }
 }
 
+/** Test files of one process. */
+interface Batch {
+  readonly files: readonly string[];
+  /** Whether they have failed without a report of each test. */
+  readonly isAgain?: boolean;
+}
+
 /** Where a step runs one process at a time. */
 interface Place {
   readonly env: Readonly<Record<string, string>>;
@@ -447,20 +461,22 @@ async function runFiles(
 ): Promise<TestReport> {
   if (step.files === undefined) return await take(() => runCheck(step));
   const chosen = chosenFiles(step, only);
-  const batches = batchesOf(step, chosen);
+  const waiting: Batch[] = batchesOf(step, chosen).map((files) => ({ files }));
   const reports: TestReport[] = [];
   const log: string[] = [];
   await Promise.all(places.map(async ({ env, leftovers }, worker) => {
-    for (let batch = batches.shift(); batch; batch = batches.shift()) {
-      const files = batch;
-      const ended = await take(() => runBatch(step, files, { env, worker }));
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const batch = next;
+      const ended = await take(() => runBatch(step, batch, { env, worker }));
       log.push(ended.output);
       reports.push(ended.report);
-      if (leftovers) reports.push(await leftovers.reportOf(files));
+      if (leftovers) reports.push(await leftovers.reportOf(batch.files));
       // Each file that could not be reported runs alone. The batch has failed.
-      if (!ended.complete && batch.length > 1) {
-        batches.unshift(...batch.map((file) => [file]));
-      }
+      const again = ended.again.map((file) => ({
+        files: [file],
+        isAgain: true,
+      }));
+      waiting.unshift(...again);
     }
   }));
   await writeFile(`.cache/test/${step.name}.log`, log.join(""));
@@ -547,15 +563,15 @@ function printCosts(): void {
 /** Result of one process that ran test files. */
 interface EndedBatch {
   readonly report: TestReport;
-  /** Whether the report has all tests of the files. */
-  readonly complete: boolean;
+  /** Files to run one by one, since the report does not have all their tests. */
+  readonly again: readonly string[];
   readonly output: string;
 }
 
 /** Runs a few test files in one process. */
 async function runBatch(
   step: Step,
-  batch: readonly string[],
+  { files: batch, isAgain = false }: Batch,
   { env, worker }: {
     readonly env: Readonly<Record<string, string>>;
     readonly worker: number;
@@ -567,11 +583,7 @@ async function runBatch(
   const command = [
     ...step.command,
     ...reportFlags(step.report ?? "node", path),
-    ...(step.report !== "node"
-      ? []
-      : batch.length > 1
-      ? IN_ONE_PROCESS
-      : ALONE),
+    ...(step.report !== "node" ? [] : isAgain ? FOLLOWED : IN_ONE_PROCESS),
     ...(step.entry === undefined ? [] : [step.entry, "--"]),
     ...batch.map((file) => `./${file}`),
   ];
@@ -591,7 +603,7 @@ async function runBatch(
     (count === 0 ? "It reported no test" : undefined);
   // A file that does not load, and a crash, are in the exit code only.
   if (why === undefined || (failed.length > 0 && code !== 124)) {
-    return { report, complete: true, output };
+    return { report, again: [], output };
   }
   const name = batch.length === 1
     ? batch[0] ?? ""
@@ -599,7 +611,11 @@ async function runBatch(
   const failure = whole(name, why, output);
   return {
     report: { passed: 0, skipped: [], failed: [...failed, failure] },
-    complete: false,
+    // One that is stuck would be so again, and only Node can tell more of one file.
+    again: batch.length > 1 ||
+        (step.report === "node" && !isAgain && code !== 124)
+      ? batch
+      : [],
     output,
   };
 }

@@ -215,3 +215,89 @@ for (const { what, budget, bounded } of CASES) {
     assert.equal(givenUp > 0, bounded);
   });
 }
+
+/** Values of an index: empty, too long to be packed, and not well-formed. */
+const ODD_VALUES = [
+  ...["", "a", "b", "ä", "__proto__", "\ud800", "\udfff", "\ufffd"],
+  ...["x".repeat(1365), "€".repeat(1365), "€".repeat(1366)],
+];
+
+/** Change of many objects: they get these odd values, or are deleted. */
+interface Wave {
+  readonly from: number;
+  readonly count: number;
+  readonly stride: number;
+  readonly values: readonly string[] | undefined;
+}
+
+const WAVES: fc.Arbitrary<Wave[]> = fc.array(
+  fc.record<Wave>({
+    from: fc.nat(20_000),
+    count: fc.integer({ min: 500, max: 3_000 }),
+    stride: fc.constantFrom(1, 2, 7),
+    values: fc.option(
+      fc.array(fc.constantFrom(...ODD_VALUES), { maxLength: 3 }),
+      { nil: undefined, freq: 3 },
+    ),
+  }),
+  { minLength: 8, maxLength: 12 },
+);
+
+test("ObjectStore finds each of thousands of objects, by any value of an index", () => {
+  fc.assert(
+    fc.property(WAVES, (waves) => {
+      const store = podStore({
+        budget: new MemoryBudget("64MiB"),
+        indexes: {
+          odd: { byFunction: (pod) => pod["odd"] as string[] },
+          own: { byFunction: ({ metadata }) => [`of ${metadata.name}`] },
+          eight: { byFunction: (pod) => [`${pod["number"] as number >> 3}`] },
+        },
+      });
+      const model = new Map<number, readonly string[]>();
+      for (const [at, { from, count, stride, values }] of waves.entries()) {
+        for (let index = 0; index < count; index++) {
+          const number = from + index * stride;
+          const metadata = { name: `web-${number}`, namespace: "default" };
+          if (values === undefined) {
+            const outcome = model.delete(number) ? "deleted" : "absent";
+            assert.equal(store.delete(metadata).outcome, outcome);
+            continue;
+          }
+          const odd = [...values, ...number % 5 === 0 ? ["b"] : []];
+          const outcome = model.has(number) ? "updated" : "added";
+          model.set(number, odd);
+          const object = {
+            apiVersion: "v1",
+            kind: "Pod",
+            metadata: { ...metadata, resourceVersion: `${at + 1}` },
+            number,
+            odd,
+          };
+          assert.equal(put(store, object), outcome);
+        }
+      }
+      assert.equal(store.size, model.size);
+      const found = (index: string, value: string) =>
+        store.keysByIndex(index, value).map(({ name }) => name).sort();
+      const names = (where: (odd: readonly string[], at: number) => boolean) =>
+        [...model].filter(([number, odd]) => where(odd, number))
+          .map(([number]) => `web-${number}`).sort();
+      for (const value of ODD_VALUES) {
+        const expected = names((odd) => odd.includes(value));
+        assert.deepEqual(found("odd", value), expected);
+      }
+      for (let number = 0; number < 45_000; number += 3) {
+        const own = model.has(number) ? [`web-${number}`] : [];
+        assert.deepEqual(found("own", `of web-${number}`), own);
+      }
+      const [some = 0] = model.keys();
+      assert.deepEqual(
+        found("eight", `${some >> 3}`),
+        names((_odd, number) => number >> 3 === some >> 3),
+      );
+      store.close();
+    }),
+    { numRuns: 8 },
+  );
+});
