@@ -190,7 +190,7 @@ export class Run<P extends KubernetesObject> {
 
   /** Whether an event has arrived since the run began. */
   hasNewEvent(): boolean {
-    return this.#item.isDirty;
+    return this.#item.added > 0;
   }
 
   /** Requests another run of the object. */
