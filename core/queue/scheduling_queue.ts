@@ -1,8 +1,5 @@
 /**
- * Work queue of a controller: which key runs when, how failed runs are retried,
- * and how runs are limited.
- *
- * It knows keys only, no objects: it imports `api` and the clock. Keys are in typed
+ * Work queue of a controller. It knows keys only, no objects, and holds them in typed
  * arrays: with a million of them an operation takes a third of the time, and a
  * fifth of the memory, of a `Map` of objects.
  *
@@ -87,35 +84,15 @@ export interface SchedulingQueueOptions {
   };
 }
 
-/**
- * Key taken from a queue, with the run that it was taken for. It is valid until
- * the run is done.
- */
-export interface QueueItem<V = unknown> {
+/** Key taken from a queue, with a copy of its run; valid until the run is done. */
+export class QueueItem<V = unknown> {
   readonly key: string;
-  /**
-   * Value that the owner keeps with the key; undefined if absent. Unless the key is
-   * taken, {@linkcode SchedulingQueue.remove} drops it.
-   */
-  value: V | undefined;
+  readonly row: number;
   /** The most urgent add that led to the run, or the first of them. */
   readonly add: AddOptions;
   /** Number of adds that led to the run. */
   readonly events: number;
   /** Time when the key started to wait for the run, by the queue's clock. */
-  readonly addedAt: number;
-  /** Number of adds for the next run since it was taken, also when it is done. */
-  readonly added: number;
-  /** Whether the key was removed since it was taken. */
-  readonly isRemoved: boolean;
-}
-
-/** Key that was taken, with a copy of its run. */
-class Taken<V> implements QueueItem<V> {
-  readonly key: string;
-  readonly row: number;
-  readonly add: AddOptions;
-  readonly events: number;
   readonly addedAt: number;
   readonly #rows: KeyRows;
 
@@ -133,6 +110,10 @@ class Taken<V> implements QueueItem<V> {
     return this.#rows.key(this.row) === this.key;
   }
 
+  /**
+   * Value that the owner keeps with the key; undefined if absent. Unless the key is
+   * taken, {@linkcode SchedulingQueue.remove} drops it.
+   */
   get value(): V | undefined {
     return this.#rows.values[this.row] as V | undefined;
   }
@@ -141,10 +122,12 @@ class Taken<V> implements QueueItem<V> {
     this.#rows.values[this.row] = value;
   }
 
+  /** Number of adds for the next run since it was taken, also when it is done. */
   get added(): number {
     return this.isCurrent ? this.#rows.events[this.row] as number : 0;
   }
 
+  /** Whether the key was removed since it was taken. */
   get isRemoved(): boolean {
     return this.#rows.states[this.row] === REMOVED;
   }
@@ -421,7 +404,7 @@ export class SchedulingQueue<V = unknown> {
       if (row < 0) continue;
       this.#waiting--;
       if (!this.#admit(row)) continue;
-      const taken = new Taken<V>(rows, row);
+      const taken = new QueueItem<V>(rows, row);
       rows.states[row] = RUNNING;
       rows.events[row] = 0;
       rows.adds[row] = undefined;
@@ -478,7 +461,7 @@ export class SchedulingQueue<V = unknown> {
     place: number = NONE,
   ): void {
     const rows = this.#rows;
-    const { row } = taken as Taken<V>;
+    const { row } = taken;
     if (place >= 0) this.#times.clear(place);
     const interval = place < 0 ? UNPLACED : place;
     rows.timerAt[row] = at;
@@ -491,21 +474,21 @@ export class SchedulingQueue<V = unknown> {
 
   /** Reschedules a taken key. */
   reschedule(taken: QueueItem, at: number): void {
-    const { row } = taken as Taken<V>;
+    const { row } = taken;
     this.#rows.plannedAt[row] = at;
     this.#updateDeadline(row);
   }
 
   /** Collects the adds of a taken key until a time into one run. */
   hold(taken: QueueItem, until: number): void {
-    const { row } = taken as Taken<V>;
+    const { row } = taken;
     this.#rows.heldUntil[row] = Math.max(until, 0);
     this.#updateDeadline(row);
   }
 
   /** Ends a hold early, unless it is over or was replaced. */
   release(taken: QueueItem, until: number): void {
-    const { row, isCurrent } = taken as Taken<V>;
+    const { row, isCurrent } = taken;
     const rows = this.#rows;
     if (!isCurrent || rows.heldUntil[row] !== until) return;
     rows.heldUntil[row] = 0;
@@ -519,7 +502,7 @@ export class SchedulingQueue<V = unknown> {
    * @throws {RangeError} If the key is not taken.
    */
   done(taken: QueueItem): void {
-    const { row, isCurrent, key } = taken as Taken<V>;
+    const { row, isCurrent, key } = taken;
     if (!isCurrent || !this.#isTaken(row)) {
       throw new RangeError(`Cannot end a run of ${key}: its key was not taken`);
     }

@@ -22,6 +22,8 @@ const FREE = 0xffffffff;
  * gaps that few others fit into, of some 40 MiB with a million objects.
  */
 const REGION_SLABS = 132;
+/** Number of slabs for which a region is kept without use: slabs come and go. */
+const KEPT_SLABS = 32;
 /**
  * Memory of regions. V8 collects garbage because its external memory has grown, 20
  * times in a first list of 200 MiB; shared memory it does not count.
@@ -316,12 +318,9 @@ function hasRoom({ unused, touched }: Region): boolean {
 function discard(slab: Slab): void {
   const { region } = slab;
   if (region === undefined) return free(slab.bytes.buffer);
-  region.unused.push(slab);
-  if (region.unused.length < region.touched) return;
-  // One that is not full is kept while others are: slabs come and go.
-  const isNeeded = regions.length > 1 &&
-    !regions.some((other) => other !== region && hasRoom(other));
-  if (isNeeded) return;
+  const { unused, touched } = region;
+  unused.push(slab);
+  if (unused.length < touched || touched <= KEPT_SLABS) return;
   regions.splice(regions.indexOf(region), 1);
   free(region.memory);
   if (RegionMemory === SharedArrayBuffer) new ArrayBuffer(UNTOUCHED_BYTES);

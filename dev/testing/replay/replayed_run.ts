@@ -104,7 +104,7 @@ export class ReplayedRun {
       finalStateUnknown: kept.finalStateUnknown === true,
       startedAt,
       waited: kept.waited,
-      item: this.#item as never,
+      item: this.#item,
       scheduler: { request() {} },
     });
   }
