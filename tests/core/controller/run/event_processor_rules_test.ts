@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CacheEvent, ObjectKey } from "@coracle/operator/core";
-import { parseKey } from "../../../../core/api/object_key.ts";
+import {
+  type CacheEvent,
+  type ObjectKey,
+  parseKey,
+} from "@coracle/operator/core";
 import { ConcurrencyCap } from "../../../../core/controller/run/concurrency_cap.ts";
 import { FRESH } from "../../../../core/controller/run/run_state.ts";
 import {
