@@ -22,7 +22,7 @@ const FREE = 0xffffffff;
  * gaps that few others fit into, of some 40 MiB with a million objects.
  */
 const REGION_SLABS = 132;
-/** Number of slabs for which a region is kept without use: slabs come and go. */
+/** Number of slabs in the first region, which is kept: slabs come and go. */
 const KEPT_SLABS = 32;
 /**
  * Memory of regions. V8 collects garbage because its external memory has grown, 20
@@ -38,6 +38,7 @@ const UNTOUCHED_BYTES = 32 << 20;
 /** Memory of slabs of the full size, for all arenas. */
 interface Region {
   readonly memory: ArrayBufferLike;
+  readonly slabs: number;
   /** Slabs that no arena uses; the others are in use, or were never touched. */
   readonly unused: Slab[];
   /** Number of slabs that were used. */
@@ -277,8 +278,9 @@ function makeSlab(size: number): Slab {
   if (length !== SLAB_BYTES) return slabIn(new ArrayBuffer(length), 0, length);
   let region = regions.find(hasRoom);
   if (region === undefined) {
-    const memory = new RegionMemory(REGION_SLABS * SLAB_BYTES);
-    region = { memory, unused: [], touched: 0 };
+    const slabs = regions.length === 0 ? KEPT_SLABS : REGION_SLABS;
+    const memory = new RegionMemory(slabs * SLAB_BYTES);
+    region = { memory, slabs, unused: [], touched: 0 };
     regions.push(region);
   }
   const slab = region.unused.pop();
@@ -305,8 +307,8 @@ function slabIn(
   };
 }
 
-function hasRoom({ unused, touched }: Region): boolean {
-  return unused.length > 0 || touched < REGION_SLABS;
+function hasRoom({ slabs, unused, touched }: Region): boolean {
+  return unused.length > 0 || touched < slabs;
 }
 
 /**
