@@ -3,7 +3,8 @@ import type { UntypedObject } from "@coracle/operator/client";
 import { untyped } from "../core/api/kind.ts";
 import { MemoryBudget } from "../core/cache/store/memory_budget.ts";
 import { ObjectStore } from "../core/cache/store/object_store.ts";
-import { rangeText } from "../core/json/byte_range.ts";
+import { rangeText, wholeRange } from "../core/json/byte_range.ts";
+import { EventScanner } from "../core/json/event_scanner.ts";
 import { limitHeapGrowth } from "../core/operator/process_memory.ts";
 import {
   type Bench,
@@ -20,12 +21,18 @@ const MIB = 1024 * 1024;
 const MILLION = 1_000_000;
 
 /** Verifies a hundred Pods: stored bytes, or the key alone. */
-function check(store: ObjectStore<UntypedObject>, count: number): void {
+function check(
+  store: ObjectStore<UntypedObject>,
+  { count, changes }: StoreSubject,
+): void {
   verify(store.size === count, "every Pod must be there");
   const keysAlone = store.usage().keyOnly.objects === count;
   const pods = new PodFactory({ pruned: true });
   for (let i = 0; i < count; i += Math.ceil(count / 100)) {
-    const expected = pods.text(i);
+    const expected = pods.text(
+      i,
+      changes ? changedVersion(i, count) : undefined,
+    );
     const { namespace, name } = JSON.parse(expected).metadata;
     const header = store.header({ namespace, name });
     verify(store.has({ namespace, name }), `Pod ${i} must be there`);
@@ -65,6 +72,28 @@ async function hold(
   };
 }
 
+function changedVersion(number: number, count: number): number {
+  return 2 * count + number;
+}
+
+/**
+ * Changes each Pod of a full store once, distant ones one after the other.
+ *
+ * @returns Microseconds of processor time a change.
+ */
+function changeAll(store: ObjectStore<UntypedObject>, count: number): number {
+  const pods = new PodFactory();
+  const scanner = new EventScanner();
+  const { user, system } = process.cpuUsage();
+  for (let i = 0; i < count; i++) {
+    const number = i * 7_919 % count;
+    const text = pods.text(number, changedVersion(number, count));
+    store.put(scanner.scanObject(wholeRange(text)));
+  }
+  const { user: userNow, system: systemNow } = process.cpuUsage();
+  return (userNow + systemNow - user - system) / count;
+}
+
 function measures(held: Held, count: number): Measure[] {
   return [
     { unit: "B/object", value: held.bytes / count },
@@ -81,6 +110,8 @@ interface StoreSubject {
   readonly budget: number | string;
   /** Whether bodies may be dropped. */
   readonly bounded?: boolean;
+  /** Whether each Pod changes once, and is measured then. */
+  readonly changes?: boolean;
   readonly rounds?: number;
 }
 
@@ -101,8 +132,12 @@ function coracle(name: string, options: StoreSubject): Subject {
       (header) => store.put(header),
       () => budget.settle(),
     );
-    const { bytes, compressed, index } = store.usage();
     const result = measures(held, count);
+    if (options.changes) {
+      result.push({ unit: "µs CPU/change", value: changeAll(store, count) });
+      budget.settle();
+    }
+    const { bytes, compressed, index } = store.usage();
     result.push(
       {
         unit: "B body/object",
@@ -110,7 +145,7 @@ function coracle(name: string, options: StoreSubject): Subject {
       },
       { unit: "B index/object", value: index / count },
     );
-    check(store, count);
+    check(store, options);
     return result;
   };
   return { name, run, rounds: options.rounds };
@@ -146,6 +181,11 @@ export const bench: Bench = {
   subjects: [
     coracle("bytes, 50k", { count: 50_000, budget: everything }),
     coracle("compressed, 50k", { count: 50_000, budget: least }),
+    coracle("compressed, 50k, all changed", {
+      count: 50_000,
+      budget: least,
+      changes: true,
+    }),
     parsed("Map of objects, 50k", 50_000, false),
     parsed("Map of pruned objects, 50k", 50_000, true),
     coracle("bytes, 200k", { count: 200_000, budget: everything, rounds: 1 }),

@@ -1,3 +1,4 @@
+import { ADDED, QUEUE_CAUSES as causes } from "../core/controller/cause.ts";
 import { SchedulingQueue } from "../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../dev/testing/virtual_clock.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
@@ -43,9 +44,9 @@ function inAll(time: number, operations: number): readonly Measure[] {
 async function coracle(): Promise<readonly Measure[]> {
   const keys = makeKeys();
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
+  const queue = new SchedulingQueue({ clock, causes });
   const add = () => {
-    for (const key of keys) queue.add(key);
+    for (const key of keys) queue.add(key, ADDED);
   };
   const takeAndDone = () => {
     for (let taken = 0, item; (item = queue.take()) !== undefined; taken++) {
@@ -56,10 +57,10 @@ async function coracle(): Promise<readonly Measure[]> {
   };
   const delay = () => {
     keys.forEach((key, i) => {
-      queue.add(key);
+      queue.add(key, ADDED);
       const item = queue.take();
       if (item === undefined) throw new Error("the key must wait");
-      queue.setTimer(item, HOUR + i % 1_000);
+      queue.setTimer(item, HOUR + i % 1_000, "retry");
       queue.done(item);
     });
     verify(queue.delayed === COUNT, "each key must have its time");

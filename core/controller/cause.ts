@@ -4,21 +4,9 @@ import {
   type AddOptions,
   Priority,
   type QueueItem,
+  type SchedulingQueueOptions,
 } from "../queue/scheduling_queue.ts";
 import type { SourceEvent } from "./event_source.ts";
-
-/** Types of causes; the queue stores their index in this list. */
-const CAUSE_TYPES = [
-  "added",
-  "modified",
-  "deleted",
-  "initial",
-  "source",
-  "retry",
-  "reschedule",
-  "interval",
-  "requested",
-] as const satisfies readonly RunCause["type"][];
 
 /**
  * Cause of a run.
@@ -70,31 +58,32 @@ export function causeText(cause: RunCause): string {
   return cause.events > 1 ? `${text} (${cause.events} events)` : text;
 }
 
-/** Queue options for a cause; created once per cause, since events are many. */
-function addOptions(type: RunCause["type"], priority: Priority): AddOptions {
-  return Object.freeze({ cause: CAUSE_TYPES.indexOf(type), priority });
+/** Add of a cause without details; created once for all events of a type. */
+function addOf(type: RunCause["type"], priority: Priority): AddOptions {
+  return Object.freeze({ cause: Object.freeze({ type, events: 1 }), priority });
 }
 
-/** Queue options for the watch event of a new primary. */
-export const ADDED: AddOptions = addOptions("added", Priority.live);
-/** Queue options for the watch event of a changed primary. */
-const MODIFIED: AddOptions = addOptions("modified", Priority.live);
-/** Queue options for the watch event of a deleted primary. */
-export const DELETED: AddOptions = addOptions("deleted", Priority.live);
-/** Queue options for an existing primary, also after a change of replicas. */
-export const INITIAL: AddOptions = addOptions("initial", Priority.resync);
-/** Queue options for a change that a relist has found. */
-const RELISTED: AddOptions = addOptions("modified", Priority.resync);
-/** Queue options for a run that the program has requested. */
-export const REQUESTED: AddOptions = addOptions("requested", Priority.live);
-/** Queue options for the retry of a failed run. */
-export const RETRY: AddOptions = addOptions("retry", Priority.timer);
-/** Queue options for a run after `rescheduleAfter`. */
-export const RESCHEDULE: AddOptions = addOptions("reschedule", Priority.timer);
-/** Queue options for a run at the end of the `maxInterval`. */
-export const INTERVAL: AddOptions = addOptions("interval", Priority.timer);
+/** Add by the watch event of a new primary. */
+export const ADDED: AddOptions = addOf("added", Priority.live);
+/** Add by the watch event of a changed primary. */
+const MODIFIED: AddOptions = addOf("modified", Priority.live);
+/** Add by the watch event of a deleted primary. */
+export const DELETED: AddOptions = addOf("deleted", Priority.live);
+/** Add of an existing primary, also after a change of replicas. */
+export const INITIAL: AddOptions = addOf("initial", Priority.resync);
+/** Add by a change that a relist has found. */
+const RELISTED: AddOptions = addOf("modified", Priority.resync);
+/** Add of a run that the program has requested. */
+export const REQUESTED: AddOptions = addOf("requested", Priority.live);
+/** Adds of the queue itself. */
+export const QUEUE_CAUSES: SchedulingQueueOptions["causes"] = {
+  first: INITIAL,
+  retry: addOf("retry", Priority.timer),
+  reschedule: addOf("reschedule", Priority.timer),
+  interval: addOf("interval", Priority.timer),
+};
 
-/** Queue options for a watch event of an existing primary. */
+/** Add by a watch event of an existing primary. */
 export function byWatch(
   { initial, type, relist }: Pick<CacheEvent, "initial" | "type" | "relist">,
 ): AddOptions {
@@ -103,34 +92,17 @@ export function byWatch(
   return relist ? RELISTED : MODIFIED;
 }
 
-/** Queue options for an event of a source. */
+/** Add by an event of a source. */
 export function bySource(source: string, event: SourceEvent): AddOptions {
   // A secondary that a watch finds at its start is no change.
   if (event.initial) return INITIAL;
-  return {
-    cause: CAUSE_TYPES.indexOf("source"),
-    priority: Priority.live,
-    detail: { source, event },
-  };
-}
-
-/** Cause of the run that follows a single queue entry. */
-export function addedCause({ cause, detail }: AddOptions): RunCause {
-  return runCause(cause ?? 0, detail, 1);
+  const { kind, object } = event;
+  const cause: RunCause = { type: "source", source, kind, object, events: 1 };
+  return { cause, priority: Priority.live };
 }
 
 /** Cause of the run of a key that was taken from the queue. */
-export function queuedCause({ cause, detail, events }: QueueItem): RunCause {
-  return runCause(cause, detail, events);
-}
-
-/** Causes of one event without details, which their runs share. */
-const PLAIN = CAUSE_TYPES.map((type) => Object.freeze({ type, events: 1 }));
-
-function runCause(index: number, detail: unknown, events: number): RunCause {
-  const plain = PLAIN[index] as RunCause;
-  const { type } = plain;
-  if (detail === undefined) return events === 1 ? plain : { type, events };
-  const { source, event } = detail as { source: string; event: SourceEvent };
-  return { type, source, kind: event.kind, object: event.object, events };
+export function queuedCause({ add, events }: QueueItem): RunCause {
+  const cause = add.cause as RunCause;
+  return events === 1 ? cause : { ...cause, events };
 }

@@ -157,7 +157,7 @@ interface ControllerParts<P extends KubernetesObject>
   readonly recorder: EventRecorder;
   readonly history: RunHistory<P>;
   readonly overdue: OverdueRuns<P>;
-  readonly firstRuns: FirstRuns | undefined;
+  readonly firstRuns: FirstRuns<P> | undefined;
 }
 
 /**
@@ -691,7 +691,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       ...common,
       successLevel: deps.isDeveloped ? "info" : "debug",
     });
-    const firstRuns = deps.isOnce ? new FirstRuns() : undefined;
+    const firstRuns = deps.isOnce ? new FirstRuns<P>() : undefined;
     // Only what is needed: there may be a thousand controllers.
     const { random, mayRun } = deps;
     const processor = new EventProcessor<P>({
@@ -700,7 +700,6 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       mayRun,
       // Tasks would leave no run to the others.
       cap: settings.isTask ? undefined : deps.cap,
-      firstRuns,
       settings,
       finalizer,
       primaries: primaries.cache,
@@ -719,6 +718,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         events,
         endless,
         ...recorded === undefined ? [] : [recorded.observer],
+        ...firstRuns === undefined ? [] : [firstRuns],
         ...this.observersFor(deps),
       ],
       log,

@@ -24,6 +24,8 @@ export const REMOVED: RowState = 3;
 
 /** Row, or place, that does not exist. */
 export const NONE = -1;
+/** Interval of a key without a place. */
+export const UNPLACED = -2;
 
 /**
  * Table of the keys that are not idle: a row of typed arrays for each, some 110 bytes with its share of the index, beside the text of
@@ -51,23 +53,19 @@ export class KeyRows {
 
   hashes: Int32Array = NO_INTS;
   states: Uint8Array = NO_BYTES;
-  /** Next run: its cause, details and number of adds; none if that is zero. */
-  priorities: Uint8Array = NO_BYTES;
-  causes: Uint8Array = NO_BYTES;
+  /** Next run: its number of adds, and the one that counts; none if that is zero. */
   events: Uint32Array = NO_COUNTS;
-  details: unknown[] = [];
+  adds: unknown[] = [];
   /** Value that the owner of the key keeps in its row; undefined if absent. */
   values: unknown[] = [];
   /** Time when the key began to wait. */
   addedAt: Float64Array = NO_TIMES;
   /** Deadlines, infinite if absent. */
   timerAt: Float64Array = NO_TIMES;
-  timerCauses: Uint8Array = NO_BYTES;
   plannedAt: Float64Array = NO_TIMES;
-  plannedCauses: Uint8Array = NO_BYTES;
   heldUntil: Float64Array = NO_TIMES;
-  /** Places of keys whose timer is their interval. */
-  places: Float64Array = NO_TIMES;
+  /** Places of keys whose timer is their interval, not their retry. */
+  intervals: Float64Array = NO_TIMES;
   /** Positions in the heap of deadlines, and neighbours in a list of waiting keys. */
   heapIndex: Int32Array = NO_INTS;
   previous: Int32Array = NO_INTS;
@@ -117,7 +115,7 @@ export class KeyRows {
     this.events[row] = 0;
     this.timerAt[row] = this.plannedAt[row] = Infinity;
     this.heldUntil[row] = 0;
-    this.places[row] = this.heapIndex[row] = NONE;
+    this.intervals[row] = this.heapIndex[row] = NONE;
     this.#size++;
     return row;
   }
@@ -126,7 +124,7 @@ export class KeyRows {
   remove(row: number): void {
     this.#closeGap(row);
     this.#keys[row] = undefined;
-    this.details[row] = this.values[row] = undefined;
+    this.adds[row] = this.values[row] = undefined;
     this.#free[this.#freeCount++] = row;
     if (--this.#size === 0) this.#rewind();
   }
@@ -169,9 +167,11 @@ export class KeyRows {
     const used = this.#used;
     this.#used = this.#freeCount = 0;
     // Bursts that recur find their room; after the last one it is given back.
-    if (this.#capacity <= KEPT_CAPACITY || used >= this.#capacity >>> 2) return;
+    if (this.#capacity <= KEPT_CAPACITY || used >= this.#capacity >>> 2) {
+      return;
+    }
     this.#keys = [];
-    this.details = [];
+    this.adds = [];
     this.values = [];
     this.#resize(this.#capacity >>> 1);
   }

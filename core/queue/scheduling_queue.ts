@@ -1,15 +1,20 @@
 /**
- * Work queue of a controller: which key runs when, how failed runs are retried,
- * and how runs are limited.
- *
- * It knows keys only, no objects: it imports `api` and the clock. Keys are in typed
+ * Work queue of a controller. It knows keys only, no objects, and holds them in typed
  * arrays: with a million of them an operation takes a third of the time, and a
  * fifth of the memory, of a `Map` of objects.
  *
  * @module
  */
 import { type Clock, systemClock, type Timer } from "../clock.ts";
-import { IDLE, KeyRows, NONE, REMOVED, RUNNING, WAITING } from "./key_rows.ts";
+import {
+  IDLE,
+  KeyRows,
+  NONE,
+  REMOVED,
+  RUNNING,
+  UNPLACED,
+  WAITING,
+} from "./key_rows.ts";
 import { PlaceTimes } from "./place_times.ts";
 import { ReadyLists } from "./ready_lists.ts";
 import { TimerHeap } from "./timer_heap.ts";
@@ -42,6 +47,16 @@ export const Priority: {
   readonly resync: 2;
 } = { live: 0, timer: 1, resync: 2 };
 
+/** Cause and priority with which a key is added. */
+export interface AddOptions {
+  readonly priority: Priority;
+  /** Cause of the run, for the caller. */
+  readonly cause: unknown;
+}
+
+/** Cause of the timer of a key: its next retry, or the end of its interval. */
+export type TimerCause = "retry" | "interval";
+
 export interface SchedulingQueueOptions {
   /** Clock of the queue; the system clock if absent. */
   readonly clock?: Clock | undefined;
@@ -52,94 +67,40 @@ export interface SchedulingQueueOptions {
   readonly onReady?: (() => void) | undefined;
   /** Limit of the runs of single keys; no limit if absent. */
   readonly limiter?: RateLimitWindow | Limiter | undefined;
-  /** Places of the keys; without it each key takes the memory of an item. */
-  readonly places?: KeyPlaces | undefined;
-}
-
-/**
- * Places that the owner of the keys gives them: numbers from 0, such as slots in
- * a store. A key that only waits for its first run, or for its interval, takes
- * eight bytes at its place. Each key has at most one place, and it must be cleared
- * before another key gets it.
- */
-export interface KeyPlaces {
-  /** Key at a place; undefined if none exists now. */
-  keyAt(place: number): string | undefined;
-  /** Cause of first runs, whose priority is the lowest. */
-  readonly first: AddOptions;
-  /** Cause of the runs at the end of an interval. */
-  readonly interval: AddOptions;
-}
-
-/** Cause and priority with which a key is added. */
-export interface AddOptions {
   /**
-   * Priority of the run.
-   *
-   * @default {Priority.live}
+   * Key at a place; undefined if none exists now. A place is a number from 0 that
+   * the owner gives a key, such as its slot in a store. A key that only waits for
+   * its first run, or for its interval, takes eight bytes at its place. Each key
+   * has at most one, and it must be cleared before another key gets it.
    */
-  readonly priority?: Priority | undefined;
-  /**
-   * Number of the cause, defined by the caller, from 0 to 255.
-   *
-   * @default {0}
-   */
-  readonly cause?: number | undefined;
-  /** Details of the cause. */
-  readonly detail?: unknown;
+  readonly keyAt?: ((place: number) => string | undefined) | undefined;
+  /** Causes of the runs that the queue adds. */
+  readonly causes: {
+    /** First run, with the lowest priority. */
+    readonly first: AddOptions;
+    readonly retry: AddOptions;
+    readonly reschedule: AddOptions;
+    readonly interval: AddOptions;
+  };
 }
 
-const PLAIN_ADD: AddOptions = {};
-
-/**
- * Key taken from a queue, with the run that it was taken for. It is valid until
- * the run is done.
- */
-export interface QueueItem<V = unknown> {
-  /** Key of the object. */
+/** Key taken from a queue, with a copy of its run; valid until the run is done. */
+export class QueueItem<V = unknown> {
   readonly key: string;
-  /**
-   * Value that the owner keeps with the key; undefined if absent. Unless the key is
-   * taken, {@linkcode SchedulingQueue.remove} drops it.
-   */
-  value: V | undefined;
-  /** Priority of the run. */
-  readonly priority: Priority;
-  /** Cause with which the run was added: the most urgent one, or the first. */
-  readonly cause: number;
-  /** Details of the cause. */
-  readonly detail: unknown;
+  readonly row: number;
+  /** The most urgent add that led to the run, or the first of them. */
+  readonly add: AddOptions;
   /** Number of adds that led to the run. */
   readonly events: number;
   /** Time when the key started to wait for the run, by the queue's clock. */
   readonly addedAt: number;
-  /** Number of adds for the next run since it was taken, also when it is done. */
-  readonly added: number;
-  /** Whether the key was added again since it was taken. */
-  readonly isDirty: boolean;
-  /** Whether the key was removed since it was taken. */
-  readonly isRemoved: boolean;
-}
-
-/** Key that was taken, with a copy of its run. */
-class Taken<V> implements QueueItem<V> {
-  readonly key: string;
-  readonly row: number;
-  readonly priority: Priority;
-  readonly cause: number;
-  readonly detail: unknown;
-  readonly events: number;
-  readonly addedAt: number;
-  isDone = false;
   readonly #rows: KeyRows;
 
   constructor(rows: KeyRows, row: number) {
     this.#rows = rows;
     this.row = row;
     this.key = rows.key(row) as string;
-    this.priority = rows.priorities[row] as Priority;
-    this.cause = rows.causes[row] as number;
-    this.detail = rows.details[row];
+    this.add = rows.adds[row] as AddOptions;
     this.events = rows.events[row] as number;
     this.addedAt = rows.addedAt[row] as number;
   }
@@ -149,6 +110,10 @@ class Taken<V> implements QueueItem<V> {
     return this.#rows.key(this.row) === this.key;
   }
 
+  /**
+   * Value that the owner keeps with the key; undefined if absent. Unless the key is
+   * taken, {@linkcode SchedulingQueue.remove} drops it.
+   */
   get value(): V | undefined {
     return this.#rows.values[this.row] as V | undefined;
   }
@@ -157,14 +122,12 @@ class Taken<V> implements QueueItem<V> {
     this.#rows.values[this.row] = value;
   }
 
+  /** Number of adds for the next run since it was taken, also when it is done. */
   get added(): number {
     return this.isCurrent ? this.#rows.events[this.row] as number : 0;
   }
 
-  get isDirty(): boolean {
-    return this.added > 0;
-  }
-
+  /** Whether the key was removed since it was taken. */
   get isRemoved(): boolean {
     return this.#rows.states[this.row] === REMOVED;
   }
@@ -189,22 +152,24 @@ class Taken<V> implements QueueItem<V> {
  *   {@linkcode QueueItem.isRemoved} set, and if the key is added again, its next
  *   run waits for the end of this one.
  * - A key that neither waits, runs nor has a deadline, value or period of a rate
- *   limit takes no memory. Keys with places that wait for their first run, or only for their interval, take eight
- *   bytes; the first ones are taken by place, in turn with other keys of priority
- *   `resync`.
+ *   limit takes no memory. Keys with places that wait for their first run, or only
+ *   for their interval, take eight bytes; the first ones are taken by place, in
+ *   turn with other keys of priority `resync`.
  * - There is one timer of the clock, for the earliest deadline.
  *
  * A key has at most three deadlines: a *timer* (the next retry or the longest
  * interval; each replaces the last), a *reschedule* (kept until it is due or
  * replaced by another one), and a *hold*, until which adds are collected but do
- * not run. All times are in milliseconds of the queue's clock.
+ * not run. All times are in milliseconds of the queue's clock; an infinite time
+ * cancels a deadline.
  */
 export class SchedulingQueue<V = unknown> {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
   readonly #windows: RunWindows | undefined;
-  readonly #places: KeyPlaces | undefined;
+  readonly #keyAt: (place: number) => string | undefined;
+  readonly #causes: SchedulingQueueOptions["causes"];
   readonly #times: PlaceTimes = new PlaceTimes();
   /** Time of the next sweep of the intervals. */
   #sweepDue = Infinity;
@@ -216,20 +181,18 @@ export class SchedulingQueue<V = unknown> {
   #timerDue = Infinity;
   #waiting = 0;
   #running = 0;
-  #closed = false;
-  #drained: (() => void)[] = [];
 
   /**
    * Creates an empty queue.
    *
    * @throws {TypeError | RangeError} If the limit of runs is invalid.
    */
-  constructor(options: SchedulingQueueOptions = {}) {
-    const { clock = systemClock, onReady = () => {}, limiter, places } =
-      options;
-    this.#places = places;
-    this.#clock = clock;
-    this.#onReady = onReady;
+  constructor(options: SchedulingQueueOptions) {
+    const { limiter } = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#onReady = options.onReady ?? (() => {});
+    this.#keyAt = options.keyAt ?? (() => undefined);
+    this.#causes = options.causes;
     if (limiter === undefined || "admit" in limiter) this.#limiter = limiter;
     else this.#windows = new RunWindows(limiter);
   }
@@ -279,23 +242,37 @@ export class SchedulingQueue<V = unknown> {
     }
   }
 
+  /** Keys that wait or run, or will do so before the end of their interval. */
+  *busyKeys(): Generator<string, void, undefined> {
+    const rows = this.#rows;
+    for (const row of rows.rows()) {
+      const hasTimer = (rows.timerAt[row] as number) < Infinity &&
+        rows.intervals[row] === NONE;
+      if (
+        rows.states[row] !== IDLE || (rows.events[row] as number) > 0 ||
+        (rows.plannedAt[row] as number) < Infinity || hasTimer
+      ) yield rows.key(row) as string;
+    }
+    for (const place of this.#times.waitingPlaces()) {
+      const key = this.#keyAt(place);
+      if (key !== undefined) yield key;
+    }
+  }
+
+  // Add.
+
   /**
    * Adds a key: it waits to run, or runs again if it is running.
    *
    * @param place Place of the key if it may wait there for its first run.
    */
-  add(
-    key: string,
-    options: AddOptions = PLAIN_ADD,
-    place: number = NONE,
-  ): void {
-    if (this.#closed) return;
+  add(key: string, add: AddOptions, place: number = NONE): void {
     const row = this.#rows.findOrAdd(key);
     if (place >= 0 && this.#times.isWaiting(place)) {
       this.#times.clear(place);
-      this.#addRow(row, Priority.resync, this.#places?.first);
+      this.#addRow(row, this.#causes.first);
     }
-    this.#addRow(row, options.priority ?? Priority.live, options);
+    this.#addRow(row, add);
   }
 
   /**
@@ -303,9 +280,8 @@ export class SchedulingQueue<V = unknown> {
    * other keys do.
    */
   addFirst(key: string, place: number): void {
-    if (this.#closed) return;
     if (place < 0 || this.#rows.find(key) >= 0) {
-      this.add(key, this.#places?.first, place);
+      this.add(key, this.#causes.first, place);
       return;
     }
     const wasReady = this.waiting > 0;
@@ -314,63 +290,58 @@ export class SchedulingQueue<V = unknown> {
   }
 
   /**
-   * Adds a key at the end of an interval, by its place if it has nothing else.
+   * Adds a key at a later time, unless it has an earlier timer. A key that is taken
+   * runs again.
    *
-   * @param at End of the interval, in milliseconds of the queue's clock.
+   * @param at Time, in milliseconds of the queue's clock.
+   * @param place Place of the key if it may wait there for the end of its interval.
    */
-  addInterval(key: string, place: number, at: number): void {
-    if (this.#closed || at === Infinity) return;
-    if (place < 0 || this.#rows.find(key) >= 0) {
-      this.addAt(key, at, this.#places?.interval);
+  addAt(
+    key: string,
+    at: number,
+    cause: TimerCause,
+    place: number = NONE,
+  ): void {
+    const rows = this.#rows;
+    if (at === Infinity) return;
+    if (place >= 0 && rows.find(key) < 0) {
+      this.#times.delay(place, at);
+      if (at >= this.#sweepDue) return;
+      this.#sweepDue = at;
+      this.#setTimer();
       return;
     }
-    this.#times.delay(place, at);
-    if (at >= this.#sweepDue) return;
-    this.#sweepDue = at;
-    this.#setTimer();
-  }
-
-  /** Keys that wait or run, or will do so before the end of their interval. */
-  *busyKeys(): Generator<string, void, undefined> {
-    const rows = this.#rows;
-    const interval = this.#places?.interval.cause;
-    for (const row of rows.rows()) {
-      const hasTimer = (rows.timerAt[row] as number) < Infinity &&
-        rows.timerCauses[row] !== interval;
-      if (
-        rows.states[row] !== IDLE || (rows.events[row] as number) > 0 ||
-        (rows.plannedAt[row] as number) < Infinity || hasTimer
-      ) yield rows.key(row) as string;
-    }
-    for (const place of this.#times.waitingPlaces()) {
-      const key = this.#places?.keyAt(place);
-      if (key !== undefined) yield key;
-    }
-  }
-
-  /** Moves what a key has at its place to another one; -1 if it has none now. */
-  move(from: number, to: number): void {
-    if (to < 0) this.#times.clear(from);
-    else this.#times.move(from, to, this.#clock.now());
-  }
-
-  /**
-   * Adds a key at a later time, in milliseconds of the queue's clock. A timer of
-   * the key that is due earlier stays. A key that runs at that time runs again.
-   */
-  addAt(key: string, at: number, options: AddOptions = PLAIN_ADD): void {
-    if (this.#closed) return;
-    const rows = this.#rows;
     const row = rows.findOrAdd(key);
-    if (this.#isTaken(row)) {
-      this.#addRow(row, options.priority ?? Priority.timer, options);
-    } else if (at < (rows.timerAt[row] as number)) {
+    if (this.#isTaken(row)) this.#addRow(row, this.#causes[cause]);
+    else if (at < (rows.timerAt[row] as number)) {
       rows.timerAt[row] = at;
-      rows.timerCauses[row] = options.cause ?? 0;
-      rows.places[row] = NONE;
+      rows.intervals[row] = cause === "retry" ? NONE : UNPLACED;
       this.#updateDeadline(row);
     }
   }
+
+  /**
+   * Holds a key that is about to be added until nothing was added for a time; a
+   * key that waits already is not held.
+   *
+   * @param quiet That time, in milliseconds.
+   * @param longest Longest hold after the first add, in milliseconds.
+   */
+  collect(key: string, quiet: number, longest: number): void {
+    const rows = this.#rows;
+    const row = rows.findOrAdd(key);
+    if (rows.states[row] === WAITING) return;
+    const now = this.#clock.now();
+    if (rows.events[row] === 0) rows.addedAt[row] = now;
+    const last = (rows.addedAt[row] as number) + longest;
+    rows.heldUntil[row] = Math.max(
+      rows.heldUntil[row] as number,
+      Math.min(now + quiet, last),
+    );
+    this.#updateDeadline(row);
+  }
+
+  // Remove.
 
   /**
    * Removes a key with its pending run, its deadlines and, unless it is running,
@@ -382,20 +353,19 @@ export class SchedulingQueue<V = unknown> {
     if (place >= 0) this.clearPlace(place);
     const row = this.#rows.find(key);
     if (row >= 0) this.#removeRow(row);
-    this.#checkDrained();
   }
 
   #removeRow(row: number): void {
     const rows = this.#rows;
     if (rows.states[row] === WAITING) {
-      this.#ready.remove(rows.priorities[row] as number, row);
+      this.#ready.remove(this.#priority(row), row);
       this.#waiting--;
       rows.states[row] = IDLE;
     } else if (rows.states[row] === RUNNING) rows.states[row] = REMOVED;
     if (rows.states[row] === IDLE) rows.values[row] = undefined;
     rows.events[row] = rows.heldUntil[row] = 0;
-    rows.details[row] = undefined;
-    rows.places[row] = NONE;
+    rows.adds[row] = undefined;
+    rows.intervals[row] = NONE;
     rows.timerAt[row] = rows.plannedAt[row] = Infinity;
     this.#updateDeadline(row);
     this.#forgetIdle(row);
@@ -409,14 +379,21 @@ export class SchedulingQueue<V = unknown> {
     this.#setTimer();
   }
 
+  /** Moves what a key has at its place to another one; -1 if it has none now. */
+  move(from: number, to: number): void {
+    if (to < 0) this.#times.clear(from);
+    else this.#times.move(from, to, this.#clock.now());
+  }
+
   /** Removes all keys with their pending runs and deadlines. */
   clear(): void {
     this.#times.reset();
     this.#sweepDue = Infinity;
     this.#setTimer();
     for (const row of this.#rows.rows()) this.#removeRow(row);
-    this.#checkDrained();
   }
+
+  // Take.
 
   /** Takes the next key; undefined if none waits. */
   take(): QueueItem<V> | undefined {
@@ -426,12 +403,11 @@ export class SchedulingQueue<V = unknown> {
       if (row < 0) row = this.#takeFirst();
       if (row < 0) continue;
       this.#waiting--;
-      // A closed queue has no deadlines, so that it has nothing left once drained.
-      if (!this.#closed && !this.#admit(row)) continue;
-      const taken = new Taken<V>(rows, row);
+      if (!this.#admit(row)) continue;
+      const taken = new QueueItem<V>(rows, row);
       rows.states[row] = RUNNING;
       rows.events[row] = 0;
-      rows.details[row] = undefined;
+      rows.adds[row] = undefined;
       this.#running++;
       return taken;
     }
@@ -456,18 +432,68 @@ export class SchedulingQueue<V = unknown> {
   /** Next key that waits by its place, as a waiting row; -1 if it is gone. */
   #takeFirst(): number {
     const { place, since } = this.#times.take();
-    const key = this.#places?.keyAt(place);
+    const key = this.#keyAt(place);
     if (key === undefined) return NONE;
     const rows = this.#rows;
     if (rows.find(key) >= 0) {
-      this.add(key, this.#places?.first);
+      this.add(key, this.#causes.first);
       return NONE;
     }
     const row = rows.findOrAdd(key);
-    this.#noteRun(row, Priority.resync, this.#places?.first);
+    this.#noteRun(row, this.#causes.first);
     rows.addedAt[row] = since;
     this.#waiting++;
     return row;
+  }
+
+  // While a key is taken.
+
+  /**
+   * Sets the timer of a taken key.
+   *
+   * @param place Place of the key; -1 if it has none. Its interval moves there when
+   * nothing else is left of it, and a retry replaces it.
+   */
+  setTimer(
+    taken: QueueItem,
+    at: number,
+    cause: TimerCause,
+    place: number = NONE,
+  ): void {
+    const rows = this.#rows;
+    const { row } = taken;
+    if (place >= 0) this.#times.clear(place);
+    const interval = place < 0 ? UNPLACED : place;
+    rows.timerAt[row] = at;
+    rows.intervals[row] = cause === "retry" ? NONE : interval;
+    // An interval needs no deadline if the run ends without anything else.
+    const isAlone = (rows.intervals[row] as number) >= 0 &&
+      (rows.heapIndex[row] as number) < 0;
+    if (!isAlone) this.#updateDeadline(row);
+  }
+
+  /** Reschedules a taken key. */
+  reschedule(taken: QueueItem, at: number): void {
+    const { row } = taken;
+    this.#rows.plannedAt[row] = at;
+    this.#updateDeadline(row);
+  }
+
+  /** Collects the adds of a taken key until a time into one run. */
+  hold(taken: QueueItem, until: number): void {
+    const { row } = taken;
+    this.#rows.heldUntil[row] = Math.max(until, 0);
+    this.#updateDeadline(row);
+  }
+
+  /** Ends a hold early, unless it is over or was replaced. */
+  release(taken: QueueItem, until: number): void {
+    const { row, isCurrent } = taken;
+    const rows = this.#rows;
+    if (!isCurrent || rows.heldUntil[row] !== until) return;
+    rows.heldUntil[row] = 0;
+    this.#updateDeadline(row);
+    if (rows.states[row] === IDLE) this.#wait(row);
   }
 
   /**
@@ -476,164 +502,44 @@ export class SchedulingQueue<V = unknown> {
    * @throws {RangeError} If the key is not taken.
    */
   done(taken: QueueItem): void {
-    const item = taken as Taken<V>;
-    if (item.isDone !== false || !item.isCurrent || !this.#isTaken(item.row)) {
-      throw new RangeError(
-        `Cannot end a run of ${item.key}: its key was not taken`,
-      );
+    const { row, isCurrent, key } = taken;
+    if (!isCurrent || !this.#isTaken(row)) {
+      throw new RangeError(`Cannot end a run of ${key}: its key was not taken`);
     }
-    item.isDone = true;
     this.#running--;
-    this.#rows.states[item.row] = IDLE;
-    this.#wait(item.row);
-    this.#checkDrained();
+    this.#rows.states[row] = IDLE;
+    this.#wait(row);
   }
 
-  /**
-   * Sets the timer of a taken key; an infinite time cancels the timer.
-   *
-   * @param at Time at which the key is added with priority `timer`.
-   * @param place Place of the key: its interval moves there when nothing else is
-   * left of it, and any other timer replaces it.
-   */
-  setTimer(
-    taken: QueueItem,
-    at: number,
-    options: AddOptions = PLAIN_ADD,
-    place: number = NONE,
-  ): void {
-    if (this.#closed) return;
-    const rows = this.#rows;
-    const { row } = taken as Taken<V>;
-    rows.timerAt[row] = at;
-    rows.timerCauses[row] = options.cause ?? 0;
-    if (place >= 0) this.#times.clear(place);
-    rows.places[row] = options === this.#places?.interval ? place : NONE;
-    // An interval needs no deadline if the run ends without anything else.
-    const isAlone = (rows.places[row] as number) >= 0 &&
-      (rows.heapIndex[row] as number) < 0;
-    if (!isAlone) this.#updateDeadline(row);
-  }
-
-  /**
-   * Reschedules a taken key; an infinite time cancels the reschedule.
-   *
-   * @param at Time at which the key is added with priority `timer`.
-   */
-  reschedule(
-    taken: QueueItem,
-    at: number,
-    options: AddOptions = PLAIN_ADD,
-  ): void {
-    if (this.#closed) return;
-    const { row } = taken as Taken<V>;
-    this.#rows.plannedAt[row] = at;
-    this.#rows.plannedCauses[row] = options.cause ?? 0;
-    this.#updateDeadline(row);
-  }
-
-  /**
-   * Delays the next run of a taken key: events until the given time, in
-   * milliseconds of the queue's clock, are collected into one run.
-   */
-  hold(taken: QueueItem, until: number): void {
-    if (this.#closed) return;
-    const { row } = taken as Taken<V>;
-    this.#rows.heldUntil[row] = Math.max(until, 0);
-    this.#updateDeadline(row);
-  }
-
-  /**
-   * Holds a key that is about to be added until nothing was added for a time; a
-   * key that waits already is not held.
-   *
-   * @param quiet That time, in milliseconds.
-   * @param longest Longest hold after the first add, in milliseconds.
-   */
-  collect(key: string, quiet: number, longest: number): void {
-    if (this.#closed) return;
-    const rows = this.#rows;
-    const row = rows.findOrAdd(key);
-    if (rows.states[row] === WAITING) return;
-    const now = this.#clock.now();
-    if (rows.events[row] === 0) rows.addedAt[row] = now;
-    const last = (rows.addedAt[row] as number) + longest;
-    rows.heldUntil[row] = Math.max(
-      rows.heldUntil[row] as number,
-      Math.min(now + quiet, last),
-    );
-    this.#updateDeadline(row);
-  }
-
-  /** Ends a hold early, unless it is over or was replaced. */
-  release(taken: QueueItem, until: number): void {
-    const item = taken as Taken<V>;
-    const { row } = item;
-    const rows = this.#rows;
-    if (!item.isCurrent || rows.heldUntil[row] !== until) return;
-    rows.heldUntil[row] = 0;
-    this.#updateDeadline(row);
-    if (rows.states[row] === IDLE) this.#wait(row);
-  }
-
-  /**
-   * Closes the queue: later adds are ignored and deadlines are dropped. Waiting
-   * keys can still be taken.
-   *
-   * @returns A promise that is fulfilled when no key waits or runs.
-   */
-  close(): Promise<void> {
-    this.#closed = true;
-    this.#times.takeDue(Infinity, Infinity);
-    this.#sweepDue = Infinity;
-    this.#setTimer();
-    const rows = this.#rows;
-    for (const row of this.#windows?.end(Infinity) ?? []) this.#forgetIdle(row);
-    for (let row; (row = this.#deadlines.first) >= 0;) {
-      rows.timerAt[row] = rows.plannedAt[row] = Infinity;
-      rows.heldUntil[row] = 0;
-      this.#updateDeadline(row);
-      // A held key was added before the close: it is not lost.
-      if (rows.states[row] === IDLE) this.#wait(row);
-    }
-    return new Promise((resolve) => {
-      this.#drained.push(resolve);
-      this.#checkDrained();
-    });
-  }
+  // Rows.
 
   #isTaken(row: number): boolean {
     return (this.#rows.states[row] as number) >= RUNNING;
   }
 
-  /** Notes an add for the next run; the most urgent one counts, or the first. */
-  #noteRun(
-    row: number,
-    priority: Priority,
-    { cause = 0, detail }: AddOptions = PLAIN_ADD,
-  ): void {
-    const rows = this.#rows;
-    const events = rows.events[row] as number;
-    rows.events[row] = events + 1;
-    if (events > 0 && priority >= (rows.priorities[row] as number)) return;
-    rows.priorities[row] = priority;
-    rows.causes[row] = cause;
-    rows.details[row] = detail;
+  #priority(row: number): Priority {
+    return (this.#rows.adds[row] as AddOptions).priority;
   }
 
-  #addRow(
-    row: number,
-    priority: Priority,
-    options: AddOptions | undefined,
-  ): void {
+  /** Notes an add for the next run; the most urgent one counts, or the first. */
+  #noteRun(row: number, add: AddOptions): void {
     const rows = this.#rows;
-    const before = rows.priorities[row] as number;
-    this.#noteRun(row, priority, options);
-    if (rows.states[row] === IDLE) this.#wait(row);
-    else if (rows.states[row] === WAITING && priority < before) {
-      this.#ready.remove(before, row);
-      this.#ready.push(priority, row);
+    const isFirst = (rows.events[row] as number)++ === 0;
+    if (isFirst || add.priority < this.#priority(row)) rows.adds[row] = add;
+  }
+
+  #addRow(row: number, add: AddOptions): void {
+    const { states } = this.#rows;
+    if (states[row] !== WAITING) {
+      this.#noteRun(row, add);
+      if (states[row] === IDLE) this.#wait(row);
+      return;
     }
+    const before = this.#priority(row);
+    this.#noteRun(row, add);
+    if (add.priority >= before) return;
+    this.#ready.remove(before, row);
+    this.#ready.push(add.priority, row);
   }
 
   /** Lets an idle key wait if it was added and is not held. */
@@ -643,12 +549,12 @@ export class SchedulingQueue<V = unknown> {
       this.#forgetIdle(row);
       return;
     }
-    if ((rows.places[row] as number) >= 0) this.#updateDeadline(row);
+    if ((rows.intervals[row] as number) >= 0) this.#updateDeadline(row);
     const now = this.#clock.now();
     if ((rows.heldUntil[row] as number) > now) return;
     rows.states[row] = WAITING;
     rows.addedAt[row] = now;
-    this.#ready.push(rows.priorities[row] as number, row);
+    this.#ready.push(this.#priority(row), row);
     if (this.#waiting++ === 0 && !this.hasFirst) this.#onReady();
   }
 
@@ -656,9 +562,9 @@ export class SchedulingQueue<V = unknown> {
   #forgetIdle(row: number): void {
     const rows = this.#rows;
     if (rows.states[row] !== IDLE || (rows.events[row] as number) > 0) return;
-    const place = rows.places[row] as number;
+    const place = rows.intervals[row] as number;
     const due = rows.timerAt[row] as number;
-    if (place >= 0 && due < Infinity && !this.#closed) {
+    if (place >= 0 && due < Infinity) {
       if (rows.plannedAt[row] === Infinity && rows.heldUntil[row] === 0) {
         rows.timerAt[row] = Infinity;
         this.#times.delay(place, due);
@@ -671,6 +577,8 @@ export class SchedulingQueue<V = unknown> {
       !this.#windows?.has(row)
     ) rows.remove(row);
   }
+
+  // Deadlines.
 
   #updateDeadline(row: number): void {
     const { timerAt, plannedAt, heldUntil } = this.#rows;
@@ -686,19 +594,14 @@ export class SchedulingQueue<V = unknown> {
   /** Sets the timer of the clock for the earliest deadline. */
   #setTimer(): void {
     const due = Math.min(this.#deadlines.firstDue, this.#sweepDue);
-    if (due === Infinity) {
-      this.#timer?.cancel();
-      this.#timer = undefined;
-      this.#timerDue = Infinity;
-    } else if (due < this.#timerDue) {
-      this.#timer?.cancel();
-      this.#timerDue = due;
-      this.#timer = this.#clock.setTimer(
-        () => this.#fire(),
-        due - this.#clock.now(),
-      );
-    }
     // A timer that fires too early finds nothing due and sets the next one.
+    if (due < Infinity && due >= this.#timerDue) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerDue = due;
+    if (due === Infinity) return;
+    const delay = due - this.#clock.now();
+    this.#timer = this.#clock.setTimer(() => this.#fire(), delay);
   }
 
   #fire(): void {
@@ -715,39 +618,33 @@ export class SchedulingQueue<V = unknown> {
     this.#setTimer();
   }
 
-  /** Adds the keys whose interval is over. */
+  #meetDeadlines(row: number, now: number): void {
+    const rows = this.#rows;
+    const isRescheduled = (rows.plannedAt[row] as number) <= now;
+    const isTimer = (rows.timerAt[row] as number) <= now;
+    if (isRescheduled) rows.plannedAt[row] = Infinity;
+    if (isTimer) rows.timerAt[row] = Infinity;
+    if ((rows.heldUntil[row] as number) <= now) rows.heldUntil[row] = 0;
+    this.#updateDeadline(row);
+    const { reschedule, retry, interval } = this.#causes;
+    if (isRescheduled) this.#addRow(row, reschedule);
+    else if (isTimer) {
+      this.#addRow(row, rows.intervals[row] === NONE ? retry : interval);
+    } else if (rows.states[row] === IDLE) this.#wait(row);
+  }
+
+  /** Adds the keys whose interval at their place is over. */
   #sweep(now: number): void {
     const due = this.#times.takeDue(now, DEADLINES_PER_TURN);
     for (const place of due) {
-      const key = this.#places?.keyAt(place);
+      const key = this.#keyAt(place);
       if (key === undefined) continue;
-      const row = this.#rows.findOrAdd(key);
-      this.#addRow(row, Priority.timer, this.#places?.interval);
+      this.#addRow(this.#rows.findOrAdd(key), this.#causes.interval);
     }
     const { earliest, delayed } = this.#times;
     const pause = delayed > MANY_INTERVALS && due.length < DEADLINES_PER_TURN
       ? SWEEP_PAUSE_MS
       : 0;
     this.#sweepDue = Math.max(earliest, now + pause);
-  }
-
-  #meetDeadlines(row: number, now: number): void {
-    const rows = this.#rows;
-    const isRescheduled = (rows.plannedAt[row] as number) <= now;
-    const isTimer = (rows.timerAt[row] as number) <= now;
-    const cause = isRescheduled
-      ? rows.plannedCauses[row]
-      : rows.timerCauses[row];
-    if (isRescheduled) rows.plannedAt[row] = Infinity;
-    if (isTimer) rows.timerAt[row] = Infinity;
-    if ((rows.heldUntil[row] as number) <= now) rows.heldUntil[row] = 0;
-    this.#updateDeadline(row);
-    if (isRescheduled || isTimer) this.#addRow(row, Priority.timer, { cause });
-    else if (rows.states[row] === IDLE) this.#wait(row);
-  }
-
-  #checkDrained(): void {
-    if (!this.#closed || this.waiting > 0 || this.#running > 0) return;
-    for (const resolve of this.#drained.splice(0)) resolve();
   }
 }

@@ -100,7 +100,7 @@ export class ProcessorFixture {
       },
       finalizer: undefined,
       sources: options.sources ??
-        { followsPrimaries: false, primaryEvent() {} },
+        { followsPrimaries: false, primaryChanged() {}, primaryEvent() {} },
       shard: options.shard,
       mayRun: options.mayRun ?? (() => true),
       dispatcher: { dispatch: (run) => this.#dispatch(run) },

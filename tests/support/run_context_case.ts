@@ -145,7 +145,7 @@ export function contextOf(
     finalStateUnknown: false,
     startedAt: 0,
     waited: 0,
-    item: { isDirty } as never,
+    item: { added: Number(isDirty) },
     scheduler: { request: () => requested++ },
   });
   const sources = {

@@ -25,18 +25,15 @@ import {
 } from "../../queue/scheduling_queue.ts";
 import {
   ADDED,
-  addedCause,
   bySource,
   byWatch,
   DELETED,
   INITIAL,
-  INTERVAL,
+  QUEUE_CAUSES,
   queuedCause,
   REQUESTED,
-  RESCHEDULE,
-  RETRY,
+  type RunCause,
 } from "../cause.ts";
-import { Active, busyKeys, type DeletedPrimary } from "./active.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerSettings } from "../controller_settings.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -51,7 +48,6 @@ import { type AbortCause, Run, type RunResult, wasCutShort } from "./run.ts";
 import type { RunObserver } from "./run_observers.ts";
 import {
   decideAfterRun,
-  decideEvent,
   FRESH,
   isLeaving,
   type RunPlan,
@@ -64,33 +60,17 @@ import type { SourceGroup } from "../watch/source_group.ts";
 import type { EventHandler } from "../watch/watch_group.ts";
 
 export interface EventProcessorDeps<P extends KubernetesObject> {
-  readonly settings: Pick<
-    ControllerSettings<P>,
-    | "allEvents"
-    | "concurrency"
-    | "debounce"
-    | "defaultFilters"
-    | "filters"
-    | "generationAware"
-    | "isTask"
-    | "limiter"
-    | "maxInterval"
-    | "pauseAnnotation"
-    | "requestAnnotations"
-    | "watchedAnnotations"
-    | "retry"
-    | "runsAtStart"
-    | "selection"
-    | "throughput"
-    | "timeout"
-  >;
+  readonly settings: ControllerSettings<P>;
   /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
   readonly primaries:
     & PrimaryCache<P>
     & Pick<MultiNamespaceInformer<P>, "getAt" | "keyAt" | "placeOf">;
   /** Event sources; some follow the changes of primaries. */
-  readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
+  readonly sources: Pick<
+    SourceGroup<P>,
+    "followsPrimaries" | "primaryChanged" | "primaryEvent"
+  >;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
   readonly shard: ShardAssignment | undefined;
   /** Whether a run may begin; false if this replica may have lost its lease. */
@@ -105,8 +85,6 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly random: () => number;
   readonly observers: readonly RunObserver<P>[];
   readonly log: Logger;
-  /** Record for an operator that runs each object once. */
-  readonly firstRuns?: FirstRuns | undefined;
 }
 
 /** Maximum number of deletions, the latest, that a paused processor keeps. */
@@ -131,10 +109,26 @@ const LONGEST_COLLECTION_MS = 100;
 /** Turns of the event loop after which bytes that have arrived are delivered. */
 const QUIET_TURNS = 4;
 
-/** Caller that waits for a condition, which is checked after every run. */
-interface Waiter {
-  readonly isOver: () => boolean;
-  readonly resolve: () => void;
+/** Last known state of a deleted primary, kept until its deletion is reconciled. */
+type DeletedPrimary<P extends KubernetesObject> = Pick<
+  CacheEvent<P>,
+  "object" | "finalStateUnknown"
+>;
+
+/** What is kept of an object in the row of the queue, while it is not idle. */
+class Active<P extends KubernetesObject> {
+  /** State of the object between its runs. */
+  state: RunState = FRESH;
+  /** Run in progress; undefined if none exists. */
+  run: Run<P> | undefined;
+  /** Deletions to reconcile, oldest first; several if the object was recreated. */
+  deleted: DeletedPrimary<P>[] | undefined;
+
+  /** Forgets all but the run. */
+  reset(): void {
+    this.state = FRESH;
+    this.deleted = undefined;
+  }
 }
 
 /**
@@ -168,7 +162,8 @@ export class EventProcessor<P extends KubernetesObject>
   #hasToken = false;
   /** Timer for the next check of the token bucket and the lease. */
   #throttle: Timer | undefined;
-  #waiters: Waiter[] = [];
+  /** Functions that resolve a promise, and return true, once a condition holds. */
+  readonly #waiters: Set<() => boolean> = new Set();
 
   constructor(deps: EventProcessorDeps<P>) {
     const { clock, settings, finalizer } = deps;
@@ -186,18 +181,16 @@ export class EventProcessor<P extends KubernetesObject>
       clock,
       limiter: guardedLimiter(limiter, this.#onFault),
       onReady: this.#pump,
-      places: {
-        keyAt: (place) => deps.primaries.keyAt(place),
-        first: INITIAL,
-        interval: INTERVAL,
-      },
+      keyAt: (place) => deps.primaries.keyAt(place),
+      causes: QUEUE_CAUSES,
     });
   }
 
   // Add: events become keys in the queue.
 
   onPrimary(event: CacheEvent<P>, place: number): void {
-    if (this.#deps.sources.followsPrimaries) this.#notifySources(event);
+    const { sources } = this.#deps;
+    if (sources.followsPrimaries) sources.primaryChanged(event);
     if (event.type === "deleted") this.#primaryDeleted(event, place);
     else if (this.#isAccepted(event)) this.#primaryChanged(event, place);
   }
@@ -224,7 +217,7 @@ export class EventProcessor<P extends KubernetesObject>
   ): boolean {
     if (!this.#isKnown(key)) return false;
     if (event.isRestored && this.ignoresRestored) return false;
-    if (decideEvent(this.stateOf(key), undefined) !== "ignore") {
+    if (!this.stateOf(key).leaving) {
       const { debounce } = this.#deps.settings;
       if (debounce > 0 && !event.initial) {
         this.#queue.collect(key, debounce, LONGEST_DEBOUNCE * debounce);
@@ -245,7 +238,8 @@ export class EventProcessor<P extends KubernetesObject>
     for (const [key] of [...all]) {
       const { failures, ruledOut } = this.stateOf(key);
       if (failures === 0 || ruledOut || !this.#isKnown(key)) continue;
-      this.#queue.addAt(key, clock.now() + this.#random() * spread, RETRY);
+      const at = clock.now() + this.#random() * spread;
+      this.#queue.addAt(key, at, "retry");
     }
   }
 
@@ -267,32 +261,6 @@ export class EventProcessor<P extends KubernetesObject>
         this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
       }
     }
-  }
-
-  /** Passes a change on to the sources that follow primaries. */
-  #notifySources(event: CacheEvent<P>): void {
-    const { sources, primaries } = this.#deps;
-    const type = event.type === "updated" ? "modified" : event.type;
-    const key = parseKey(event.key);
-    if (!event.header.isPartial || type === "deleted") {
-      sources.primaryEvent({
-        type,
-        key,
-        get object() {
-          return event.object;
-        },
-      });
-      return;
-    }
-    // A bounded cache keeps only the key: sources get the object once it is read.
-    primaries.read(key).then(
-      (object) => {
-        if (object === undefined || !primaries.has(key)) return;
-        sources.primaryEvent({ type, key, object });
-      },
-      (error) =>
-        this.#log.error("Cannot read a primary", { object: key, error }),
-    );
   }
 
   #isAccepted(event: CacheEvent<P>): boolean {
@@ -320,9 +288,8 @@ export class EventProcessor<P extends KubernetesObject>
     const deleting = event.header.deletionTimestamp !== undefined;
     const active = this.#queue.valueOf(key);
     if (active !== undefined) {
-      const decision = decideEvent(active.state, { deleting });
-      if (decision === "ignore") return;
-      if (decision === "runAfresh") active.state = FRESH;
+      if (isLeaving(active.state, deleting)) return;
+      if (active.state.leaving) active.state = FRESH;
       if (
         deleting && active.run?.step === "reconcile" &&
         !this.#deps.settings.allEvents
@@ -336,7 +303,8 @@ export class EventProcessor<P extends KubernetesObject>
   #skip(key: string, place: number): void {
     // How much of it has passed is not known; the runs are spread over it.
     const left = this.#deps.settings.maxInterval * this.#random();
-    this.#queue.addInterval(key, place, this.#deps.clock.now() + left);
+    const at = this.#deps.clock.now() + left;
+    this.#queue.addAt(key, at, "interval", place);
   }
 
   #primaryDeleted(
@@ -381,7 +349,7 @@ export class EventProcessor<P extends KubernetesObject>
     if (isFirst) this.#queue.addFirst(key, place);
     else this.#queue.add(key, options, place);
     if (this.#queue.running > 0) {
-      this.#queue.valueOf(key)?.run?.interrupt(addedCause(options));
+      this.#queue.valueOf(key)?.run?.interrupt(options.cause as RunCause);
     }
   }
 
@@ -487,11 +455,12 @@ export class EventProcessor<P extends KubernetesObject>
       return undefined;
     }
     const { state, state: { attempt, retryAt } } = active;
-    if (isLeaving(state, primary)) return undefined;
+    const isDeleting = primary.metadata.deletionTimestamp !== undefined;
+    if (isLeaving(state, isDeleting)) return undefined;
     const now = clock.now();
     const last = now >= retryAt && attempt >= settings.retry.maxAttempts;
     // This run replaces a planned retry.
-    if (state !== FRESH) this.#queue.setTimer(item, Infinity);
+    if (state !== FRESH) this.#queue.setTimer(item, Infinity, "retry");
     return active.run = new Run({
       key,
       place,
@@ -544,7 +513,6 @@ export class EventProcessor<P extends KubernetesObject>
     const active = item.value as Active<P>;
     active.run = undefined;
     const plan = this.#plan(item, active, run, result);
-    this.#deps.firstRuns?.note(run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -575,7 +543,7 @@ export class EventProcessor<P extends KubernetesObject>
     const plan = decideAfterRun(active.state, end, {
       now,
       startedAt: run.startedAt,
-      eventWaiting: item.isDirty,
+      eventWaiting: item.added > 0,
       retry: this.#retry,
       random: this.#random(),
       maxInterval: settings.maxInterval,
@@ -588,18 +556,18 @@ export class EventProcessor<P extends KubernetesObject>
     this.#queue.setTimer(
       item,
       plan.timerAt,
-      plan.timerCause === "retry" ? RETRY : INTERVAL,
+      plan.timerCause,
       // Otherwise the object is where it was, or its run would be removed.
       settings.allEvents || this.#hasMoved
         ? this.#deps.primaries.placeOf(key)
         : run.place,
     );
     if (plan.rescheduleAt !== undefined) {
-      this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);
+      this.#queue.reschedule(item, plan.rescheduleAt);
     }
     const held = Math.max(plan.holdUntil, run.pause > 0 ? now + run.pause : 0);
     // While a run waits for the answer to a write, the events are read.
-    const since = item.isDirty ? run.startedAt : run.wroteAt;
+    const since = item.added > 0 ? run.startedAt : run.wroteAt;
     if (held > 0) this.#queue.hold(item, held);
     else if (now - since >= LONG_RUN_MS) {
       void this.#collect(item, now - run.startedAt);
@@ -631,7 +599,7 @@ export class EventProcessor<P extends KubernetesObject>
     active.state = FRESH;
     active.deleted?.shift();
     if (active.deleted?.length === 0) active.deleted = undefined;
-    this.#queue.setTimer(item, Infinity);
+    this.#queue.setTimer(item, Infinity, "retry");
     this.#queue.reschedule(item, Infinity);
     if (active.deleted !== undefined) this.#queue.add(key, DELETED);
     else if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
@@ -647,10 +615,9 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   #checkWaiters(): void {
-    if (this.#waiters.length === 0) return;
-    const over = this.#waiters.filter(({ isOver }) => isOver());
-    this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
-    for (const { resolve } of over) resolve();
+    for (const waiter of this.#waiters) {
+      if (waiter()) this.#waiters.delete(waiter);
+    }
   }
 
   // Control and inspection.
@@ -699,9 +666,15 @@ export class EventProcessor<P extends KubernetesObject>
     return { failing, exhausted, oldest };
   }
 
-  /** Keys of the objects that have something left to do. */
-  busyKeys(): Iterable<string> {
-    return busyKeys(this.#queue);
+  /**
+   * Keys of the objects that have something left to do: they wait, run, fail, or
+   * have asked for a later run.
+   */
+  *busyKeys(): Generator<string, void, undefined> {
+    yield* this.#queue.busyKeys();
+    for (const [key, { state }] of this.#queue.values()) {
+      if (state.failures > 0) yield key;
+    }
   }
 
   /** State of an object between its runs. */
@@ -763,7 +736,7 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   /** Waits until each primary has had a run since the start. */
-  async whenAllRan(firstRuns: FirstRuns): Promise<void> {
+  async whenAllRan(firstRuns: FirstRuns<P>): Promise<void> {
     const { primaries, settings } = this.#deps;
     await this.#until(() => this.#hasResumed);
     const left = firstRuns.missing(primaries.keys())
@@ -789,8 +762,14 @@ export class EventProcessor<P extends KubernetesObject>
   }
 
   #until(isOver: () => boolean): Promise<void> {
-    if (isOver()) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push({ isOver, resolve }));
+    return new Promise((resolve) => {
+      const waiter = () => {
+        if (!isOver()) return false;
+        resolve();
+        return true;
+      };
+      if (!waiter()) this.#waiters.add(waiter);
+    });
   }
 
   readonly #onFault = (what: string, error: unknown): void =>

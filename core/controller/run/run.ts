@@ -109,7 +109,7 @@ type RunStart<P extends KubernetesObject> =
   >
   & {
     /** Key of the object as taken from the queue. */
-    readonly item: QueueItem;
+    readonly item: Pick<QueueItem, "added">;
     readonly scheduler: {
       /** Adds a run of an object. */
       request(key: string): void;
@@ -141,7 +141,7 @@ export class Run<P extends KubernetesObject> {
   endedAt: number;
   /** Time in the queue since the object was ready to run, in milliseconds. */
   readonly waited: number;
-  readonly #item: QueueItem;
+  readonly #item: RunStart<P>["item"];
   readonly #scheduler: RunStart<P>["scheduler"];
   /** Step that the run takes; undefined before the object was inspected. */
   step: RunStep | undefined;
@@ -190,7 +190,7 @@ export class Run<P extends KubernetesObject> {
 
   /** Whether an event has arrived since the run began. */
   hasNewEvent(): boolean {
-    return this.#item.isDirty;
+    return this.#item.added > 0;
   }
 
   /** Requests another run of the object. */

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { KubernetesObject } from "../../api/object.ts";
 import { pauseAfter } from "../../pace.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
 
@@ -84,37 +83,16 @@ export function decideStep(
     : "reconcile";
 }
 
-/** Effect of an event: a run, nothing, or a run that resets the state. */
-export type EventDecision = "run" | "ignore" | "runAfresh";
-
 /**
- * Decides on the effect of an event that has passed the filters.
+ * Whether an object will be deleted soon, since the finalizer was removed: until
+ * then its events are ignored. If it appears without a `deletionTimestamp`, its
+ * deletion and re-creation were missed, and it is a new object.
  *
- * After the removal of the finalizer, events of the object are ignored until it
- * is deleted. If it then appears without a `deletionTimestamp`, its deletion
- * and re-creation were missed, and it is a new object.
- *
- * @param state State of the object.
- * @param primary For an event of the primary, whether it is being deleted;
- * undefined for events of sources.
+ * @param isDeleting Whether the cache shows a `deletionTimestamp`; it may still show
+ * the finalizer, too.
  */
-export function decideEvent(
-  state: RunState,
-  primary: { readonly deleting: boolean } | undefined,
-): EventDecision {
-  if (!state.leaving) return "run";
-  return primary !== undefined && !primary.deleting ? "runAfresh" : "ignore";
-}
-
-/**
- * Whether an object will be deleted soon, since the finalizer was removed. The
- * cache may still show the finalizer.
- */
-export function isLeaving(
-  state: RunState,
-  { metadata }: KubernetesObject,
-): boolean {
-  return state.leaving && metadata.deletionTimestamp !== undefined;
+export function isLeaving(state: RunState, isDeleting: boolean): boolean {
+  return state.leaving && isDeleting;
 }
 
 export type RunEnd =
@@ -210,26 +188,22 @@ export function decideAfterRun(
   if (end.type === "failed") {
     return decideAfterFailure(state, end, circumstances);
   }
-  if (end.type === "finalizerRemoved") {
-    return {
-      state: { ...FRESH, leaving: true },
-      timerAt: Infinity,
-      timerCause: "interval",
-      rescheduleAt: Infinity,
-      holdUntil: 0,
-      failure: undefined,
-      alarm: false,
-    };
-  }
-  return {
+  const plan: RunPlan = {
     state: FRESH,
     timerAt: now + circumstances.maxInterval,
     timerCause: "interval",
-    rescheduleAt: end.delay === undefined ? undefined : now + end.delay,
+    rescheduleAt: undefined,
     holdUntil: 0,
     failure: undefined,
     alarm: false,
   };
+  if (end.type === "finalizerRemoved") {
+    const state = { ...FRESH, leaving: true };
+    return { ...plan, state, timerAt: Infinity, rescheduleAt: Infinity };
+  }
+  return end.delay === undefined
+    ? plan
+    : { ...plan, rescheduleAt: now + end.delay };
 }
 
 function decideAfterFailure(

@@ -7,8 +7,14 @@ import {
   whyNoKeyOf,
 } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import {
+  keyOf,
+  keyText,
+  type ObjectKey,
+  parseKey,
+} from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
+import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 import type {
   OwnWrite,
   OwnWriteResult,
@@ -312,13 +318,34 @@ export class SourceGroup<P extends KubernetesObject> {
     }
   }
 
-  /** Tells them of an own write of a primary, which has no event. */
-  async primaryWritten(key: ObjectKey): Promise<void> {
+  /** Passes a change of a primary on to them. */
+  primaryChanged(event: CacheEvent<P>): void {
+    const key = parseKey(event.key);
+    const type = event.type === "updated" ? "modified" : event.type;
+    if (event.header.isPartial && type !== "deleted") {
+      // Only its key is cached: they get the object once it is read.
+      void this.primaryWritten(key, type);
+      return;
+    }
+    this.primaryEvent({
+      type,
+      key,
+      get object() {
+        return event.object;
+      },
+    });
+  }
+
+  /** Reads a primary and passes it on; an own write of it has no event. */
+  async primaryWritten(
+    key: ObjectKey,
+    type: PrimaryEvent<P>["type"] = "modified",
+  ): Promise<void> {
     const { primaries, log } = this.#deps;
     try {
       const object = await primaries.read(key);
       if (object === undefined || !primaries.has(key)) return;
-      this.primaryEvent({ type: "modified", key, object });
+      this.primaryEvent({ type, key, object });
     } catch (error) {
       log.error("Cannot read a primary", { object: keyText(key), error });
     }

@@ -58,7 +58,7 @@ export class ReplayedRun {
   /** Reason for which the run cannot be repeated further. */
   unrepeatable: string | undefined;
   result: RunResult | undefined;
-  readonly #item: { isDirty: boolean; isRemoved: boolean };
+  readonly #item: { added: number };
   readonly #objectOf: ObjectOf;
   readonly #compared: ComparedRun;
   readonly #requests: readonly RecordedStep[];
@@ -90,7 +90,7 @@ export class ReplayedRun {
       answers.push(answer);
     }
     this.#decisions = kept.decisions.map(([name, value]) => ({ name, value }));
-    this.#item = { isDirty: false, isRemoved: false };
+    this.#item = { added: 0 };
     this.run = new Run<never>({
       key: kept.key,
       place: -1,
@@ -104,7 +104,7 @@ export class ReplayedRun {
       finalStateUnknown: kept.finalStateUnknown === true,
       startedAt,
       waited: kept.waited,
-      item: this.#item as never,
+      item: this.#item,
       scheduler: { request() {} },
     });
   }
@@ -185,7 +185,7 @@ export class ReplayedRun {
     else if (step.to !== undefined) this.#answer(step, step.to);
     else if (step.event !== undefined) this.#compareEvent(step.event);
     else if (step.interrupted !== undefined) {
-      this.#item.isDirty = true;
+      this.#item.added++;
       this.run.interrupt(step.interrupted);
     } else if (step.aborted !== undefined) {
       this.run.abort(step.aborted as AbortCause);

@@ -48,12 +48,12 @@ test("KeyRows keeps the values of rows while it grows, and shrinks after a burst
     for (let i = 0; i < count; i++) {
       const row = rows.findOrAdd(`default/key-${i}`);
       rows.addedAt[row] = i;
-      rows.details[row] = { i };
+      rows.adds[row] = { i };
     }
     for (let i = 0; i < count; i++) {
       const row = rows.find(`default/key-${i}`);
       assert.equal(rows.addedAt[row], i);
-      assert.deepEqual(rows.details[row], { i });
+      assert.deepEqual(rows.adds[row], { i });
     }
     for (const row of rows.rows()) rows.remove(row);
   };

@@ -8,6 +8,7 @@ import {
 } from "@coracle/operator/core";
 import { fc } from "../../support/property.ts";
 import { tokenBucket } from "../../../core/queue/token_bucket.ts";
+import { ADDED, QUEUE_CAUSES } from "../../../core/controller/cause.ts";
 import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
 
 test("exponentialBackoff multiplies the delay up to the maximum [GenericRetryExecutionTest]", () => {
@@ -78,9 +79,13 @@ test("exponentialBackoff rejects invalid options by name", () => {
 /** Queue with a limit of runs, and a function that runs a key if it may. */
 function limited(limiter: RateLimitWindow) {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock, limiter });
+  const queue = new SchedulingQueue({
+    clock,
+    limiter,
+    causes: QUEUE_CAUSES,
+  });
   const runs = (key: string) => {
-    queue.add(key);
+    queue.add(key, ADDED);
     const item = queue.take();
     if (item !== undefined) queue.done(item);
     return item !== undefined;
@@ -115,8 +120,6 @@ test("SchedulingQueue removes periods that are over [J36]", async () => {
   await clock.advance(1_000);
   runs("other");
   assert.equal(queue.size, 1);
-  void queue.close();
-  assert.equal(queue.size, 0);
 });
 
 test("TokenBucket observes rate and burst for any sequence of takes", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
+import { QUEUE_CAUSES } from "../../../core/controller/cause.ts";
 import { fc, REPLAYED } from "../../support/property.ts";
 import {
   Priority,
@@ -11,7 +12,7 @@ import {
 /** Model of a key. */
 interface KeyModel {
   /** Pending run; undefined if none exists. */
-  pending: { priority: Priority; cause: number; events: number } | undefined;
+  pending: { priority: Priority; cause: unknown; events: number } | undefined;
   /** Order in which it started to wait; undefined while held or running. */
   order: number | undefined;
   /** Whether it waits for its first run by its place. */
@@ -36,10 +37,7 @@ interface Real {
   readonly clock: VirtualClock;
 }
 
-const TIMER_CAUSE = 101;
-const RESCHEDULE_CAUSE = 102;
-const FIRST = { priority: Priority.resync, cause: 103 };
-const INTERVAL = { cause: TIMER_CAUSE };
+const { first: FIRST, retry, interval, reschedule } = QUEUE_CAUSES;
 
 /** Places of keys, on two pages; the others have none. */
 const PLACES: ReadonlyMap<string, number> = new Map([["a", 0], ["b", 5_000]]);
@@ -81,7 +79,7 @@ function addTo(
   model: Model,
   key: string,
   priority: Priority,
-  cause: number,
+  cause: unknown,
 ): void {
   const state = keyModel(model, key);
   if (state.isFirst) {
@@ -118,7 +116,7 @@ function check(model: Model, real: Real): void {
   for (const { run, pending } of running) {
     const { item, isRemoved } = run as NonNullable<KeyModel["run"]>;
     assert.equal(item.isRemoved, isRemoved, "removed");
-    assert.equal(item.isDirty, pending !== undefined, "dirty");
+    assert.equal(item.added > 0, pending !== undefined, "dirty");
   }
   const busy = states.filter((state) => isBusy(state, model.now));
   assert.equal(real.queue.size, busy.length, "an idle key costs nothing");
@@ -201,8 +199,8 @@ class Take implements Command {
           `${other} came before ${key}`,
         );
       }
-      assert.equal(item.priority, pending.priority);
-      assert.equal(item.cause, pending.cause);
+      assert.equal(item.add.priority, pending.priority);
+      assert.equal(item.add.cause, pending.cause);
       assert.equal(item.events, pending.events);
       state.pending = state.order = undefined;
       state.isFirst = false;
@@ -248,14 +246,12 @@ class Done implements Command {
     if (!isRemoved && (this.timer !== undefined || place >= 0)) {
       state.timer = model.now + (this.timer ?? Infinity);
       state.isInterval = this.isInterval && place >= 0;
-      const options = state.isInterval ? INTERVAL : { cause: TIMER_CAUSE };
-      real.queue.setTimer(item, state.timer, options, place);
+      const cause = state.isInterval ? "interval" : "retry";
+      real.queue.setTimer(item, state.timer, cause, place);
     }
     if (!isRemoved && this.rescheduleAt !== undefined) {
       state.rescheduleAt = model.now + this.rescheduleAt;
-      real.queue.reschedule(item, state.rescheduleAt, {
-        cause: RESCHEDULE_CAUSE,
-      });
+      real.queue.reschedule(item, state.rescheduleAt);
     }
     if (!isRemoved && this.hold !== undefined) {
       state.hold = model.now + this.hold;
@@ -325,8 +321,10 @@ class Advance implements Command {
         const timer = state.timer <= due;
         if (rescheduled) state.rescheduleAt = Infinity;
         if (timer) state.timer = Infinity;
-        if (rescheduled) addTo(model, key, Priority.timer, RESCHEDULE_CAUSE);
-        else if (timer) addTo(model, key, Priority.timer, TIMER_CAUSE);
+        const add = state.isInterval ? interval : retry;
+        if (rescheduled) {
+          addTo(model, key, Priority.timer, reschedule.cause);
+        } else if (timer) addTo(model, key, Priority.timer, add.cause);
         else letWait(model, state);
       }
     }
@@ -366,8 +364,9 @@ test("SchedulingQueue equals a simple model of its guarantees", async () => {
       }),
       async (sequence) => {
         const clock = new VirtualClock({ quietTurns: 1 });
-        const places = { keyAt, first: FIRST, interval: INTERVAL };
-        const real = { clock, queue: new SchedulingQueue({ clock, places }) };
+        const causes = QUEUE_CAUSES;
+        const queue = new SchedulingQueue({ clock, causes, keyAt });
+        const real = { clock, queue };
         const model: Model = { keys: new Map(), now: 0, order: 0 };
         await fc.asyncModelRun(() => ({ model, real }), sequence);
       },

@@ -6,7 +6,12 @@ import {
   type QueueItem,
   SchedulingQueue,
 } from "../../../core/queue/scheduling_queue.ts";
+import { ADDED, QUEUE_CAUSES } from "../../../core/controller/cause.ts";
 import { VirtualClock } from "../../../dev/testing/virtual_clock.ts";
+
+const causes = QUEUE_CAUSES;
+/** Adds of each priority. */
+const adds = { live: ADDED, timer: causes.retry, resync: causes.first };
 
 function takeAll(queue: SchedulingQueue): string[] {
   const keys: string[] = [];
@@ -23,28 +28,27 @@ function take(queue: SchedulingQueue): QueueItem {
 }
 
 test("SchedulingQueue merges several adds into one run and counts them", () => {
-  const queue = new SchedulingQueue();
-  queue.add("a", { cause: 3, detail: "first" });
-  queue.add("a", { cause: 4, detail: "second" });
+  const queue = new SchedulingQueue({ causes });
+  queue.add("a", { ...ADDED, cause: "first" });
+  queue.add("a", { ...ADDED, cause: "second" });
   assert.equal(queue.waiting, 1);
   const item = take(queue);
   assert.equal(item.key, "a");
   assert.equal(item.events, 2);
-  assert.equal(item.cause, 3);
-  assert.equal(item.detail, "first");
+  assert.equal(item.add.cause, "first");
   queue.done(item);
   assert.equal(queue.take(), undefined);
   assert.equal(queue.size, 0);
 });
 
 test("SchedulingQueue runs a key once more if it is added during its run", () => {
-  const queue = new SchedulingQueue();
-  queue.add("a");
+  const queue = new SchedulingQueue({ causes });
+  queue.add("a", ADDED);
   const first = take(queue);
-  assert.equal(first.isDirty, false);
-  queue.add("a");
-  queue.add("a");
-  assert.equal(first.isDirty, true);
+  assert.equal(first.added > 0, false);
+  queue.add("a", ADDED);
+  queue.add("a", ADDED);
+  assert.equal(first.added > 0, true);
   assert.equal(queue.take(), undefined, "a key never has two concurrent runs");
   queue.done(first);
   const second = take(queue);
@@ -54,42 +58,42 @@ test("SchedulingQueue runs a key once more if it is added during its run", () =>
 });
 
 test("SchedulingQueue takes keys in order of their adds within a priority", () => {
-  const queue = new SchedulingQueue();
-  for (const key of ["c", "a", "b"]) queue.add(key);
-  queue.add("a");
+  const queue = new SchedulingQueue({ causes });
+  for (const key of ["c", "a", "b"]) queue.add(key, ADDED);
+  queue.add("a", ADDED);
   assert.deepEqual(takeAll(queue), ["c", "a", "b"]);
 });
 
 test("SchedulingQueue takes urgent keys first and moves keys up", () => {
-  const queue = new SchedulingQueue();
-  queue.add("resync", { priority: Priority.resync });
-  queue.add("moved", { priority: Priority.resync, cause: 1 });
-  queue.add("timer", { priority: Priority.timer });
-  queue.add("live", { priority: Priority.live });
-  queue.add("moved", { priority: Priority.live, cause: 2 });
-  queue.add("live", { priority: Priority.resync });
+  const queue = new SchedulingQueue({ causes });
+  queue.add("resync", adds.resync);
+  queue.add("moved", { ...adds.resync, cause: 1 });
+  queue.add("timer", adds.timer);
+  queue.add("live", adds.live);
+  queue.add("moved", { ...adds.live, cause: 2 });
+  queue.add("live", adds.resync);
   const item = take(queue);
   assert.equal(item.key, "live");
-  assert.equal(item.priority, Priority.live);
+  assert.equal(item.add.priority, Priority.live);
   queue.done(item);
   const moved = take(queue);
   assert.equal(moved.key, "moved");
-  assert.equal(moved.cause, 2, "the most urgent cause counts");
+  assert.equal(moved.add.cause, 2, "the most urgent cause counts");
   queue.done(moved);
   assert.deepEqual(takeAll(queue), ["timer", "resync"]);
 });
 
 test("SchedulingQueue lets no priority starve", () => {
-  const queue = new SchedulingQueue();
+  const queue = new SchedulingQueue({ causes });
   const order: Priority[] = [];
   for (let index = 0; index < 100; index++) {
-    queue.add(`resync-${index}`, { priority: Priority.resync });
-    queue.add(`timer-${index}`, { priority: Priority.timer });
+    queue.add(`resync-${index}`, adds.resync);
+    queue.add(`timer-${index}`, adds.timer);
   }
   for (let index = 0; index < 1_000; index++) {
-    queue.add(`live-${index}`);
+    queue.add(`live-${index}`, ADDED);
     const item = take(queue);
-    order.push(item.priority);
+    order.push(item.add.priority);
     queue.done(item);
   }
   const gaps = (priority: Priority) => {
@@ -112,11 +116,11 @@ test("SchedulingQueue lets no priority starve", () => {
 
 test("SchedulingQueue sets one timer of the clock for all deadlines [J74]", async () => {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
+  const queue = new SchedulingQueue({ clock, causes });
   for (const [key, delay] of [["a", 300], ["b", 100], ["c", 200]] as const) {
-    queue.add(key);
+    queue.add(key, ADDED);
     const item = take(queue);
-    queue.setTimer(item, clock.now() + delay, { cause: 7 });
+    queue.setTimer(item, clock.now() + delay, "retry");
     queue.done(item);
   }
   assert.equal(clock.pendingTimers <= 2, true);
@@ -126,8 +130,7 @@ test("SchedulingQueue sets one timer of the clock for all deadlines [J74]", asyn
   await clock.advance(1);
   const item = take(queue);
   assert.equal(item.key, "b");
-  assert.equal(item.cause, 7);
-  assert.equal(item.priority, Priority.timer);
+  assert.equal(item.add, causes.retry);
   queue.done(item);
   await clock.advance(200);
   assert.deepEqual(takeAll(queue), ["c", "a"]);
@@ -137,11 +140,11 @@ test("SchedulingQueue sets one timer of the clock for all deadlines [J74]", asyn
 
 test("SchedulingQueue frees a cancelled deadline immediately [3.9.8]", () => {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
+  const queue = new SchedulingQueue({ clock, causes });
   for (let run = 0; run < 10_000; run++) {
-    queue.add("a");
+    queue.add("a", ADDED);
     const item = take(queue);
-    queue.setTimer(item, clock.now() + 36_000_000);
+    queue.setTimer(item, clock.now() + 36_000_000, "interval");
     queue.done(item);
   }
   assert.equal(queue.delayed, 1);
@@ -154,32 +157,32 @@ test("SchedulingQueue frees a cancelled deadline immediately [3.9.8]", () => {
 
 test("SchedulingQueue keeps a reschedule over runs that do not replace it [3.9.5]", async () => {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
-  queue.add("a");
+  const queue = new SchedulingQueue({ clock, causes });
+  queue.add("a", ADDED);
   const first = take(queue);
-  queue.reschedule(first, 1_000, { cause: 5 });
-  queue.add("a");
+  queue.reschedule(first, 1_000);
+  queue.add("a", ADDED);
   queue.done(first);
   const second = take(queue);
-  queue.setTimer(second, 5_000, { cause: 6 });
+  queue.setTimer(second, 5_000, "retry");
   queue.done(second);
   await clock.advance(1_000);
   const rescheduled = take(queue);
-  assert.equal(rescheduled.cause, 5);
+  assert.equal(rescheduled.add, causes.reschedule);
   queue.done(rescheduled);
   await clock.advance(4_000);
-  assert.equal(take(queue).cause, 6);
+  assert.equal(take(queue).add, causes.retry);
 });
 
 test("SchedulingQueue collects the adds of a held key", async () => {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
-  queue.add("a");
+  const queue = new SchedulingQueue({ clock, causes });
+  queue.add("a", ADDED);
   const item = take(queue);
-  queue.add("a");
+  queue.add("a", ADDED);
   queue.hold(item, 100);
   queue.done(item);
-  queue.add("a");
+  queue.add("a", ADDED);
   assert.equal(queue.take(), undefined);
   await clock.advance(100);
   const next = take(queue);
@@ -197,6 +200,7 @@ test("SchedulingQueue delays a key as its limiter decides", async () => {
   const asked: [string, number][] = [];
   const queue = new SchedulingQueue({
     clock,
+    causes,
     limiter: {
       admit(key, now) {
         asked.push([key, now]);
@@ -204,24 +208,24 @@ test("SchedulingQueue delays a key as its limiter decides", async () => {
       },
     },
   });
-  queue.add("a", { cause: 9 });
+  queue.add("a", { ...ADDED, cause: 9 });
   assert.equal(queue.take(), undefined);
-  queue.add("a");
+  queue.add("a", ADDED);
   assert.equal(queue.take(), undefined);
   await clock.advance(50);
   const item = take(queue);
-  assert.equal(item.cause, 9, "the cause outlives the wait");
+  assert.equal(item.add.cause, 9, "the cause outlives the wait");
   assert.equal(item.events, 2);
   assert.deepEqual(asked, [["a", 1_000], ["a", 1_050]]);
 });
 
 test("SchedulingQueue marks a running key as removed [3.9.0]", () => {
-  const queue = new SchedulingQueue();
-  queue.add("a");
+  const queue = new SchedulingQueue({ causes });
+  queue.add("a", ADDED);
   const old = take(queue);
   queue.remove("a");
   assert.equal(old.isRemoved, true);
-  queue.add("a");
+  queue.add("a", ADDED);
   assert.equal(
     queue.take(),
     undefined,
@@ -237,9 +241,9 @@ test("SchedulingQueue marks a running key as removed [3.9.0]", () => {
 });
 
 test("SchedulingQueue drops the waiting run of a removed key [3.9.10]", () => {
-  const queue = new SchedulingQueue();
-  queue.add("a");
-  queue.add("b", { priority: Priority.resync });
+  const queue = new SchedulingQueue({ causes });
+  queue.add("a", ADDED);
+  queue.add("b", adds.resync);
   queue.remove("a");
   queue.remove("b");
   queue.remove("never-seen");
@@ -248,9 +252,11 @@ test("SchedulingQueue drops the waiting run of a removed key [3.9.10]", () => {
 });
 
 test("SchedulingQueue stores nothing after a burst", () => {
-  const queue = new SchedulingQueue();
+  const queue = new SchedulingQueue({ causes });
   for (let round = 0; round < 2; round++) {
-    for (let index = 0; index < 10_000; index++) queue.add(`key-${index}`);
+    for (let index = 0; index < 10_000; index++) {
+      queue.add(`key-${index}`, ADDED);
+    }
     assert.equal(queue.size, 10_000);
     assert.equal(takeAll(queue).length, 10_000);
     assert.equal(queue.size, 0);
@@ -260,88 +266,40 @@ test("SchedulingQueue stores nothing after a burst", () => {
 test("SchedulingQueue calls onReady when the first key starts to wait", () => {
   let ready = 0;
   const queue: SchedulingQueue = new SchedulingQueue({
+    causes,
     onReady: () => ready++,
   });
-  queue.add("a");
-  queue.add("b");
+  queue.add("a", ADDED);
+  queue.add("b", ADDED);
   assert.equal(ready, 1);
   const item = take(queue);
   queue.take();
-  queue.add("a");
+  queue.add("a", ADDED);
   queue.done(item);
   assert.equal(ready, 2);
 });
 
-test("SchedulingQueue drains when it is closed [J75]", async () => {
-  const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
-  queue.add("delayed");
-  const delayed = take(queue);
-  queue.setTimer(delayed, 1_000);
-  queue.done(delayed);
-  queue.add("held");
-  const held = take(queue);
-  queue.hold(held, 1_000);
-  queue.done(held);
-  queue.add("held");
-  queue.add("a");
-  const item = take(queue);
-  queue.add("b");
-  let drained = false;
-  const closed = queue.close().then(() => drained = true);
-  queue.add("late");
-  queue.setTimer(item, 10);
-  assert.equal(clock.pendingTimers, 0);
-  assert.deepEqual(takeAll(queue), ["b", "held"]);
-  await clock.settle();
-  assert.equal(drained, false, "a run goes on");
-  queue.done(item);
-  await closed;
-  assert.equal(queue.size, 0);
-});
-
-test("SchedulingQueue loses no key that its limiter delays when it is closed", async () => {
-  const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock, limiter: { admit: () => 50 } });
-  queue.add("delayed");
-  assert.equal(queue.take(), undefined);
-  queue.add("waiting");
-  let drained = false;
-  const closed = queue.close().then(() => drained = true);
-  const items = [take(queue), take(queue)];
-  assert.deepEqual(items.map(({ key }) => key), ["waiting", "delayed"]);
-  assert.equal(queue.take(), undefined);
-  assert.equal(clock.pendingTimers, 0);
-  for (const item of items) {
-    await clock.settle();
-    assert.equal(drained, false, "a run goes on");
-    queue.done(item);
-  }
-  await closed;
-  assert.equal(queue.size, 0);
-});
-
 test("SchedulingQueue rejects ending a run twice", () => {
-  const queue = new SchedulingQueue();
-  queue.add("a");
+  const queue = new SchedulingQueue({ causes });
+  queue.add("a", ADDED);
   const item = take(queue);
   queue.done(item);
   assert.throws(() => queue.done(item), RangeError);
 });
 
 test("SchedulingQueue keeps no details of runs that were taken or removed", () => {
-  const queue = new SchedulingQueue({ clock: new VirtualClock() });
+  const queue = new SchedulingQueue({ clock: new VirtualClock(), causes });
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < 300; i++) {
-    queue.add(`${i}`, { detail: new Array(250_000).fill(i) });
+    queue.add(`${i}`, { ...ADDED, cause: new Array(250_000).fill(i) });
     if (i % 2 === 0) {
       queue.remove(`${i}`);
       continue;
     }
     const item = take(queue);
-    assert.equal((item.detail as number[])[0], i);
+    assert.equal((item.add.cause as number[])[0], i);
     // A deadline keeps the key.
-    queue.setTimer(item, 60_000);
+    queue.setTimer(item, 60_000, "retry");
     queue.done(item);
   }
   assert.equal(queue.delayed, 150);
@@ -354,6 +312,7 @@ test("SchedulingQueue handles many deadlines in turns, with one timer", () => {
   let now = 0;
   let cancelled = 0;
   const queue = new SchedulingQueue({
+    causes,
     clock: Object.assign(new VirtualClock(), {
       now: () => now,
       setTimer(fire: () => void) {
@@ -362,13 +321,13 @@ test("SchedulingQueue handles many deadlines in turns, with one timer", () => {
       },
     }),
   });
-  for (let i = 0; i < 5_001; i++) queue.addAt(`${i}`, 1_000 + i, { cause: 1 });
-  queue.addAt("0", 1_000, { cause: 2 });
+  for (let i = 0; i < 5_001; i++) queue.addAt(`${i}`, 1_000 + i, "retry");
+  queue.addAt("0", 1_000, "interval");
   assert.equal(fires.length, 1, "for the earliest");
   now = 10_000;
   fires.shift()?.();
   assert.equal(queue.waiting, 5_000);
-  assert.equal(take(queue).cause, 1, "the first of two that are due together");
+  assert.equal(take(queue).add, causes.retry, "the first of two due together");
   assert.equal(fires.length, 1, "for the rest");
   fires.shift()?.();
   assert.equal(queue.waiting, 5_000);
@@ -376,91 +335,63 @@ test("SchedulingQueue handles many deadlines in turns, with one timer", () => {
 });
 
 test("SchedulingQueue prefers no priority for a time in which it was empty", () => {
-  const queue = new SchedulingQueue();
-  for (let i = 0; i < 100; i++) queue.add(`live-${i}`);
+  const queue = new SchedulingQueue({ causes });
+  for (let i = 0; i < 100; i++) queue.add(`live-${i}`, ADDED);
   takeAll(queue);
-  queue.add("timer", { priority: Priority.timer });
-  queue.add("resync", { priority: Priority.resync });
-  queue.add("live");
+  queue.add("timer", adds.timer);
+  queue.add("resync", adds.resync);
+  queue.add("live", ADDED);
   assert.deepEqual(takeAll(queue), ["live", "timer", "resync"]);
 });
 
-test("SchedulingQueue that is closed drains when the last key is removed", async () => {
-  const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
-  queue.add("a");
-  let drained = false;
-  void queue.close().then(() => drained = true);
-  await clock.settle();
-  assert.equal(drained, false, "a key waits");
-  queue.remove("a");
-  await clock.settle();
-  assert.equal(drained, true);
-  await new SchedulingQueue({ clock }).close();
-});
-
-test("SchedulingQueue that is closed takes no deadline for a run that goes on", () => {
-  const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
-  queue.add("a");
-  const item = take(queue);
-  void queue.close();
-  queue.setTimer(item, 1_000);
-  queue.reschedule(item, 1_000);
-  queue.hold(item, 1_000);
-  queue.addAt("b", 1_000);
-  queue.done(item);
-  assert.deepEqual([queue.delayed, queue.size, clock.pendingTimers], [0, 0, 0]);
-});
-
 test("SchedulingQueue releases a held key, but not from a later hold", () => {
-  const queue = new SchedulingQueue({ clock: new VirtualClock() });
-  queue.add("a");
+  const queue = new SchedulingQueue({ clock: new VirtualClock(), causes });
+  queue.add("a", ADDED);
   const item = take(queue);
   queue.hold(item, 10);
   queue.done(item);
-  queue.add("a");
+  queue.add("a", ADDED);
   assert.equal(queue.waiting, 0);
   queue.release(item, 10);
   assert.deepEqual([queue.waiting, queue.delayed], [1, 0]);
   const again = take(queue);
   queue.hold(again, 20);
-  queue.add("a");
+  queue.add("a", ADDED);
   queue.done(again);
   queue.release(item, 10);
   assert.equal(queue.waiting, 0, "held until 20");
 });
 
 test("SchedulingQueue forgets a key that is released without an add", () => {
-  const queue = new SchedulingQueue({ clock: new VirtualClock() });
-  queue.add("a");
+  const queue = new SchedulingQueue({ clock: new VirtualClock(), causes });
+  queue.add("a", ADDED);
   const item = take(queue);
   queue.hold(item, 10);
   queue.done(item);
   queue.release(item, 10);
   assert.equal(queue.size, 0);
-  queue.add("a");
+  queue.add("a", ADDED);
   queue.release(item, 10);
   assert.equal(queue.waiting, 1);
 });
 
 test("SchedulingQueue knows since when a key waits for its run", async () => {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
+  const queue = new SchedulingQueue({ clock, causes });
   await clock.advance(100);
-  queue.add("a");
+  queue.add("a", ADDED);
   await clock.advance(20);
   const item = take(queue);
   assert.equal(item.addedAt, 100);
-  queue.add("a");
+  queue.add("a", ADDED);
   await clock.advance(30);
   queue.done(item);
   assert.equal(take(queue).addedAt, 150);
 });
 
 test("SchedulingQueue starts no second run when a hold ends during the first", () => {
-  const queue = new SchedulingQueue({ clock: new VirtualClock() });
-  queue.add("a");
+  const queue = new SchedulingQueue({ clock: new VirtualClock(), causes });
+  queue.add("a", ADDED);
   const item = take(queue);
   queue.hold(item, 50);
   queue.release(item, 50);
@@ -469,18 +400,15 @@ test("SchedulingQueue starts no second run when a hold ends during the first", (
 });
 
 test("SchedulingQueue adds a running key at a later time as a timer", () => {
-  const queue = new SchedulingQueue({ clock: new VirtualClock() });
-  queue.add("a");
+  const queue = new SchedulingQueue({ clock: new VirtualClock(), causes });
+  queue.add("a", ADDED);
   const item = take(queue);
-  queue.addAt("a", 10);
-  queue.add("b", { priority: Priority.live });
+  queue.addAt("a", 10, "retry");
+  queue.add("b", adds.live);
   queue.done(item);
-  queue.add("c", { priority: Priority.live });
+  queue.add("c", adds.live);
   assert.deepEqual(takeAll(queue), ["b", "c", "a"]);
 });
-
-const FIRST = { priority: Priority.resync, cause: 1 };
-const INTERVAL = { cause: 2 };
 
 /** Queue of keys whose place is their number. */
 function placedQueue() {
@@ -491,7 +419,8 @@ function placedQueue() {
   const queue = new SchedulingQueue({
     clock,
     onReady: () => ready++,
-    places: { keyAt, first: FIRST, interval: INTERVAL },
+    keyAt,
+    causes,
   });
   return { clock, gone, queue, ready: () => ready };
 }
@@ -500,14 +429,14 @@ test("SchedulingQueue takes first runs last, but one of 64 keys, in turn with a 
   const { queue, ready } = placedQueue();
   for (let place = 0; place < 4; place++) queue.addFirst(`k${place}`, place);
   assert.equal(ready(), 1);
-  queue.add("listed-1", FIRST);
-  queue.add("listed-2", FIRST);
-  for (let i = 0; i < 130; i++) queue.add(`live-${i}`);
+  queue.add("listed-1", causes.first);
+  queue.add("listed-2", causes.first);
+  for (let i = 0; i < 130; i++) queue.add(`live-${i}`, ADDED);
   assert.equal(queue.waiting, 136);
   const low: [number, string][] = [];
   let turn = 0;
   for (let item; (item = queue.take()) !== undefined; turn++) {
-    if (item.priority === Priority.resync) low.push([turn, item.key]);
+    if (item.add.priority === Priority.resync) low.push([turn, item.key]);
     queue.done(item);
   }
   assert.deepEqual(low, [
@@ -525,14 +454,14 @@ test("SchedulingQueue runs a key once that an event added before its first run",
   const { queue } = placedQueue();
   queue.addFirst("k1", 1);
   queue.addFirst("k1", 1);
-  queue.add("k1", { cause: 7 }, 1);
+  queue.add("k1", { ...ADDED, cause: 7 }, 1);
   assert.equal(queue.waiting, 1);
   const item = queue.take();
-  assert.deepEqual([item?.key, item?.cause, item?.events], ["k1", 7, 2]);
+  assert.deepEqual([item?.key, item?.add.cause, item?.events], ["k1", 7, 2]);
   queue.addFirst("k1", 1);
-  assert.equal(item?.isDirty, true);
+  assert.equal(item?.added, 1);
   queue.done(item as QueueItem);
-  assert.equal(queue.take()?.cause, FIRST.cause);
+  assert.equal(queue.take()?.add, causes.first);
   assert.equal(queue.take(), undefined);
 });
 
@@ -550,7 +479,7 @@ test("SchedulingQueue keeps an interval by its place, exactly, and with one time
   const { queue, clock } = placedQueue();
   const run = (at: number) => {
     const item = queue.take() as QueueItem;
-    queue.setTimer(item, at, INTERVAL, Number(item.key.slice(1)));
+    queue.setTimer(item, at, "interval", Number(item.key.slice(1)));
     queue.done(item);
   };
   for (const place of [1, 2]) queue.addFirst(`k${place}`, place);
@@ -562,7 +491,7 @@ test("SchedulingQueue keeps an interval by its place, exactly, and with one time
   assert.equal(queue.waiting, 0);
   await clock.advance(1);
   const item = queue.take() as QueueItem;
-  assert.deepEqual([item.key, item.cause, item.priority], ["k1", 2, 1]);
+  assert.deepEqual([item.key, item.add], ["k1", causes.interval]);
   queue.done(item);
   queue.move(2, 9);
   await clock.advance(999);
@@ -575,27 +504,10 @@ test("SchedulingQueue drops the interval of a removed key with its timer", () =>
   const { queue, clock } = placedQueue();
   queue.addFirst("k1", 1);
   const item = queue.take() as QueueItem;
-  queue.setTimer(item, 5_000, INTERVAL, 1);
+  queue.setTimer(item, 5_000, "interval", 1);
   queue.done(item);
   queue.remove("k1", 1);
   assert.deepEqual([queue.delayed, clock.pendingTimers], [0, 0]);
-});
-
-test("SchedulingQueue gives first runs when it is closed, and drops intervals", async () => {
-  const { queue, clock } = placedQueue();
-  queue.addFirst("k1", 1);
-  const item = queue.take() as QueueItem;
-  queue.setTimer(item, 5_000, INTERVAL, 1);
-  queue.done(item);
-  queue.addFirst("k2", 2);
-  const closed = queue.close();
-  assert.deepEqual([queue.delayed, clock.pendingTimers], [0, 0]);
-  queue.addFirst("k3", 3);
-  const last = queue.take() as QueueItem;
-  assert.equal(last.key, "k2");
-  queue.done(last);
-  assert.equal(queue.take(), undefined);
-  await closed;
 });
 
 test("SchedulingQueue ends many intervals within half a second, a few thousand a turn", async () => {
@@ -604,7 +516,7 @@ test("SchedulingQueue ends many intervals within half a second, a few thousand a
   for (let place = 0; place < count; place++) {
     queue.addFirst(`k${place}`, place);
     const item = queue.take() as QueueItem;
-    queue.setTimer(item, 60_000 + place, INTERVAL, place);
+    queue.setTimer(item, 60_000 + place, "interval", place);
     queue.done(item);
   }
   let ended = 0;
@@ -620,9 +532,12 @@ test("SchedulingQueue ends many intervals within half a second, a few thousand a
 });
 
 test("SchedulingQueue keeps the value of a key until it is unset or the key is removed", () => {
-  const queue = new SchedulingQueue<number>({ clock: new VirtualClock() });
+  const queue = new SchedulingQueue<number>({
+    clock: new VirtualClock(),
+    causes,
+  });
   queue.setValue("idle", 1);
-  queue.add("run");
+  queue.add("run", ADDED);
   const item = queue.take() as QueueItem<number>;
   item.value = 2;
   assert.equal(queue.valueOf("run"), 2);
@@ -630,12 +545,12 @@ test("SchedulingQueue keeps the value of a key until it is unset or the key is r
   assert.deepEqual([...queue.values()], [["idle", 1], ["run", 2]]);
   queue.done(item);
   assert.deepEqual([queue.valueOf("run"), queue.size], [2, 2]);
-  queue.add("run");
+  queue.add("run", ADDED);
   const again = queue.take() as QueueItem<number>;
   again.value = undefined;
   queue.done(again);
   assert.deepEqual([queue.valueOf("run"), queue.size], [undefined, 1]);
-  queue.add("idle");
+  queue.add("idle", ADDED);
   assert.equal(queue.valueOf("idle"), 1);
   queue.remove("idle");
   assert.deepEqual([queue.valueOf("idle"), queue.size], [undefined, 0]);
@@ -643,10 +558,10 @@ test("SchedulingQueue keeps the value of a key until it is unset or the key is r
 
 test("SchedulingQueue collects adds until they pause, or for the longest time", async () => {
   const clock = new VirtualClock();
-  const queue = new SchedulingQueue({ clock });
+  const queue = new SchedulingQueue({ clock, causes });
   const add = () => {
     queue.collect("a", 10, 25);
-    queue.add("a");
+    queue.add("a", ADDED);
   };
   add();
   await clock.advance(8);

@@ -291,6 +291,37 @@ test("ObjectStore counts a fetched object in its budget", async () => {
   assert.equal(budget.used - before, decoded.bytes);
 });
 
+test("ObjectStore keeps its size while objects change in any order", () => {
+  const COUNT = 4_000;
+  const budget = new MemoryBudget(1);
+  const store = podStore({ budget });
+  // As the Pods of a ReplicaSet, eight neighbours share most of their text.
+  const of = (i: number, version: number) =>
+    pod({
+      name: `web-${i}`,
+      version,
+      spec: { text: noise(i >> 3).repeat(2), version },
+    });
+  for (let i = 0; i < COUNT; i++) put(store, of(i, i + 1));
+  budget.settle();
+  const before = store.usage().compressed.bytes;
+  const version = (i: number) => COUNT + 1 + i;
+  for (let i = 0; i < 2 * COUNT; i++) {
+    put(store, of(i * 1_733 % COUNT, version(i)));
+  }
+  budget.settle();
+  const { bytes, compressed } = store.usage();
+  assert.ok(bytes.objects < 16, `${bytes.objects} are not compressed`);
+  assert.ok(
+    compressed.bytes < 1.5 * before,
+    `${compressed.bytes} bytes in place of ${before}`,
+  );
+  for (let i = COUNT; i < 2 * COUNT; i += 97) {
+    const expected = of(i * 1_733 % COUNT, version(i));
+    assert.deepEqual(store.get(expected.metadata as ObjectKey), expected);
+  }
+});
+
 test("ObjectStore drops objects without compressing them if keys fill the budget", () => {
   for (const isFull of [true, false]) {
     const budget = new MemoryBudget("1GiB");

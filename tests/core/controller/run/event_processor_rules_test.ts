@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CacheEvent, PrimaryEvent } from "@coracle/operator/core";
+import {
+  type CacheEvent,
+  type ObjectKey,
+  parseKey,
+} from "@coracle/operator/core";
 import { ConcurrencyCap } from "../../../../core/controller/run/concurrency_cap.ts";
 import { FRESH } from "../../../../core/controller/run/run_state.ts";
 import {
@@ -14,7 +18,6 @@ import {
 
 const A = "default/a";
 const B = "default/b";
-const PARTIAL = { isPartial: true } as CacheEvent<Gadget>["header"];
 
 /** Processor of a replica; the test says which objects it does not own. */
 function sharded(settings: ProcessorCaseOptions["settings"] = {}) {
@@ -23,12 +26,20 @@ function sharded(settings: ProcessorCaseOptions["settings"] = {}) {
   return { lost, fixture: new ProcessorFixture({ settings, shard: { owns } }) };
 }
 
+interface Noted {
+  readonly type: string;
+  readonly key: ObjectKey;
+}
+
 /** Processor whose source follows the primaries, with what it was given. */
 function followed() {
-  const events: PrimaryEvent<Gadget>[] = [];
+  const events: Noted[] = [];
+  const primaryEvent = (event: Noted) => void events.push(event);
   const sources = {
     followsPrimaries: true,
-    primaryEvent: (event: PrimaryEvent<Gadget>) => void events.push(event),
+    primaryEvent,
+    primaryChanged: ({ key, ...event }: CacheEvent<Gadget>) =>
+      primaryEvent({ ...event, key: parseKey(key) }),
   };
   return { events, fixture: new ProcessorFixture({ sources }) };
 }
@@ -44,35 +55,6 @@ test("EventProcessor tells sources of a primary whose namespace is left", async 
     ["added", "a"],
     ["deleted", "a"],
   ]);
-});
-
-test("EventProcessor gives sources a partial primary once it is read, if it exists", async () => {
-  const { events, fixture } = followed();
-  const { settle, processor } = fixture;
-  const added = fixture.add(A, { header: PARTIAL });
-  assert.equal(events.length, 0);
-  await settle.call(fixture);
-  assert.equal(events[0]?.object, added);
-  fixture.add(B, { header: PARTIAL });
-  fixture.primaries.delete(B);
-  const { get, delete: remove } = fixture.primaries;
-  // It is deleted between its read and the answer.
-  fixture.primaries.get = (key) => {
-    const found = get.call(fixture.primaries, key);
-    remove.call(fixture.primaries, key);
-    return found;
-  };
-  fixture.add("default/c", { header: PARTIAL });
-  await settle.call(fixture);
-  assert.equal(events.length, 1);
-  processor.onPrimary({
-    type: "deleted",
-    key: A,
-    object: added,
-    header: PARTIAL,
-    finalStateUnknown: false,
-  } as CacheEvent<Gadget>, -1);
-  assert.equal(events[1]?.type, "deleted", "at once, without a read");
 });
 
 test("EventProcessor says whether it runs a triggered primary now", () => {

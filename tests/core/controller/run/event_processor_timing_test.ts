@@ -100,6 +100,24 @@ test("EventProcessor cancels the timers of deleted objects [3.9.8]", async () =>
   assert.equal(fixture.clock.pendingTimers, 0);
 });
 
+test("EventProcessor that was stopped sets no deadline for a run that goes on [J75]", async () => {
+  const fixture = await running({ settings: { retry: { jitter: 0 } } });
+  fixture.add(A);
+  await fixture.settle();
+  await fixture.end(A, FAILED);
+  fixture.add(B);
+  await fixture.settle();
+  assert.equal(fixture.clock.pendingTimers, 1);
+  fixture.processor.pause();
+  fixture.processor.clear();
+  assert.equal(fixture.clock.pendingTimers, 0);
+  await fixture.end(B, FAILED);
+  fixture.processor.retryFailed();
+  assert.equal(fixture.clock.pendingTimers, 0);
+  await fixture.clock.advance(60_000);
+  assert.deepEqual(fixture.keys, [A, B]);
+});
+
 test("EventProcessor retries with growing delays until a run succeeds [RetryIT]", async () => {
   const retry = {
     initial: "2s",

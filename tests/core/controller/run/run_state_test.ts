@@ -4,7 +4,6 @@ import { exponentialBackoff, noRetry } from "@coracle/operator/core";
 import { fc } from "../../../support/property.ts";
 import {
   decideAfterRun,
-  decideEvent,
   decideStep,
   FRESH,
   isLeaving,
@@ -62,14 +61,6 @@ test("decideStep does nothing with a paused object", () => {
     const object = { deleting, hasFinalizer: deleting, paused: true };
     assert.equal(decideStep(object, mode), "paused");
   }
-});
-
-test("decideEvent ignores an object that is about to vanish until it is a new one", () => {
-  const leaving = { ...FRESH, leaving: true };
-  assert.equal(decideEvent(leaving, { deleting: true }), "ignore");
-  assert.equal(decideEvent(leaving, undefined), "ignore");
-  assert.equal(decideEvent(leaving, { deleting: false }), "runAfresh");
-  assert.equal(decideEvent(FRESH, { deleting: true }), "run");
 });
 
 test("decideAfterRun resets failures after a success and waits for the interval", () => {
@@ -348,13 +339,10 @@ test("decideStep leaves a paused object alone in all-events mode, too", () => {
 });
 
 test("isLeaving is true until the object is seen without its deletion", () => {
-  const deletionTimestamp = "2026-01-01T00:00:00Z";
   for (const leaving of [false, true]) {
     const state = { ...FRESH, leaving };
-    const metadata = { name: "a" };
-    assert.equal(isLeaving(state, { metadata }), false);
-    const deleted = { metadata: { ...metadata, deletionTimestamp } };
-    assert.equal(isLeaving(state, deleted), leaving);
+    assert.equal(isLeaving(state, false), false);
+    assert.equal(isLeaving(state, true), leaving);
   }
 });
 

@@ -3,8 +3,12 @@ import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
 import { type LogFields, silentLogger } from "@coracle/operator/client";
 import type {
+  CacheEvent,
   EventSource,
+  KubernetesObject,
   NamespaceSet,
+  ObjectKey,
+  PrimaryEvent,
   SourceContext,
 } from "@coracle/operator/core";
 import { ConfigMap, Namespace, Secret } from "@coracle/operator/kinds";
@@ -571,6 +575,42 @@ test("SourceGroup delivers an event to each source, although the first one throw
   const key = { namespace: "default", name: "a" };
   group.primaryEvent({ type: "added", key, object: undefined });
   assert.deepEqual(seen, ["added"]);
+});
+
+test("SourceGroup gives sources a partial primary once it is read, if it exists", async () => {
+  const seen: PrimaryEvent<KubernetesObject>[] = [];
+  const kept = new Map<string, KubernetesObject>();
+  /** Whether a primary is deleted between its read and the answer. */
+  let vanishes = false;
+  const primaries = {
+    read({ name }: ObjectKey) {
+      const object = kept.get(name);
+      if (vanishes) kept.delete(name);
+      return Promise.resolve(object);
+    },
+    has: ({ name }: ObjectKey) => kept.has(name),
+  };
+  const onPrimary = (event: PrimaryEvent<KubernetesObject>) =>
+    void seen.push(event);
+  const group = groupWith({ primaries }, { onPrimary });
+  await group.start("all", HANDLER);
+  const change = async (type: "added" | "deleted", name: string) => {
+    const event = { type, key: `default/${name}`, header: { isPartial: true } };
+    group.primaryChanged(event as CacheEvent<never>);
+    const now = seen.length;
+    await nextTurn();
+    return now;
+  };
+  const object = { metadata: { name: "a" } };
+  kept.set("a", object);
+  assert.equal(await change("added", "a"), 0);
+  assert.equal(seen[0]?.object, object);
+  await change("added", "b");
+  kept.set("c", object);
+  vanishes = true;
+  await change("added", "c");
+  assert.equal(seen.length, 1);
+  assert.equal(await change("deleted", "a"), 2, "at once, without a read");
 });
 
 test("SourceGroup needs a source with secondaries, and announces writes to all", async () => {
