@@ -96,6 +96,7 @@ export {
   RECORDING,
   RUN,
   type RunRecord,
+  unpackRun,
 } from "./controller/record/recording_format.ts";
 export { liveName, needlessName } from "./controller/record/decisions.ts";
 export {

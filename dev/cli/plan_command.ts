@@ -61,6 +61,11 @@ export const planCommand: Command = {
     const path = await findOperatorFile(file);
     const from = textOf(flags, "from");
     const old = from === undefined ? undefined : await findOperatorFile(from);
+    if (old === path) {
+      throw new UsageError(
+        `Cannot use --from: it must be an older version of ${file}: received the same file`,
+      );
+    }
     const failsOn = findingsOfFlag(flags);
     for (const name of ["json", "markdown", "html"]) {
       await requireOutput(textOf(flags, name) ?? "-");

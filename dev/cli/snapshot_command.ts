@@ -47,7 +47,9 @@ export const snapshotCommand: Command = {
     const signal = terminal.interrupts();
     const chosen = await kindsOfFlags(flags, file);
     const { readCluster } = await import("../testing/plan/read_cluster.ts");
-    const { mixedNote, Snapshot } = await import("../testing/plan/snapshot.ts");
+    const { emptyNote, mixedNote, Snapshot } = await import(
+      "../testing/plan/snapshot.ts"
+    );
     const { SnapshotFile } = await import("../testing/plan/snapshot_file.ts");
     const namespaces = namespacesOf(flags);
     const progress = progressLine(terminal);
@@ -85,8 +87,11 @@ export const snapshotCommand: Command = {
         const where = namespace === undefined ? "" : ` in ${namespace}`;
         terminal.say(`Not read: ${resource}${where}: ${why}\n`);
       }
-      const note = mixedNote(info);
-      if (note !== undefined) terminal.say(`${note}\n`);
+      for (
+        const note of [emptyNote(info, chosen.primaries ?? []), mixedNote(info)]
+      ) {
+        if (note !== undefined) terminal.say(`${note}\n`);
+      }
       return 0;
     } catch (error) {
       await target.abandon();

@@ -74,12 +74,39 @@ test("A plan as a page: a tree by owner, a filter and fields, on two screens", a
       assert.match(await text(), /Shop shop\/s-432 1/);
       assert.match(await text(), /\+ "web:4321"/);
       assert.match(await text(), /taken from autoscaler/);
+      const dash = await browser.evaluate<number>(`(() => {
+        const text = document.querySelector(".before").firstChild;
+        const topOf = (at) => {
+          const range = document.createRange();
+          range.setStart(text, at);
+          range.setEnd(text, at + 1);
+          return range.getBoundingClientRect().top;
+        };
+        return topOf(4) - topOf(0);
+      })()`);
+      assert.equal(
+        dash,
+        0,
+        `${size}: the value begins in the line of its sign`,
+      );
       await browser.screenshot(join(SHOTS, `field-${size}.png`));
       const overflow = await browser.evaluate<number>(
         "document.documentElement.scrollWidth - innerWidth",
       );
       assert.ok(overflow <= 0, `${size} is ${overflow} pixels too wide`);
       await filter("");
+      const hidden = await browser.evaluate<number>(`(() => {
+        const field = byId("filter");
+        const { font, paddingLeft, paddingRight } = getComputedStyle(field);
+        const pen = document.createElement("canvas").getContext("2d");
+        pen.font = font;
+        return pen.measureText(field.placeholder).width -
+          (field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
+      })()`);
+      assert.ok(
+        hidden <= 0,
+        `${size}: ${hidden} pixels of the hint are cut off`,
+      );
       await browser.screenshot(join(SHOTS, `tree-${size}.png`));
     }
     assert.equal(await browser.evaluate("document.title"), "Plan – Coracle");

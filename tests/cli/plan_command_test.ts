@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { after, test } from "node:test";
 import { ConfigMap, Secret, Service } from "@coracle/operator/kinds";
@@ -111,7 +112,12 @@ test("coracle plan --fail-on: exit code 1 for what it names alone", async () => 
 });
 
 test("coracle plan --from: what an older version would do is left out", async () => {
-  const same = await plan("site_old", "--from", fixture("site_old"));
+  const older = writeText(
+    folder,
+    "older.ts",
+    `export { operator } from "${pathToFileURL(fixture("site_old"))}";`,
+  );
+  const same = await plan("site_old", "--from", older);
   assert.equal(same.code, 0);
   assert.match(same.out, /^Nothing to do, compared with the older version: /);
   const json = `${folder}/from.json`;

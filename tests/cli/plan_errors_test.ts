@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { after, test } from "node:test";
 import { ApiServer } from "@coracle/dev/apiserver";
 import { installCrd } from "@coracle/operator/crd";
+import { Role, RoleBinding } from "@coracle/operator/kinds";
 import { runCommandLine } from "../../dev/cli/main.ts";
 import { planCommand } from "../../dev/cli/plan_command.ts";
 import { planText } from "../../dev/cli/plan_text.ts";
@@ -22,10 +23,12 @@ const folder = temporaryFolder();
 const kubeconfig = writeText(folder, "config", server.kubeconfig);
 await installCrd(server.client, Site);
 
-async function coracle(...args: readonly string[]) {
+const coracle = (...args: readonly string[]) => coracleAs(kubeconfig, ...args);
+
+async function coracleAs(config: string, ...args: readonly string[]) {
   let out = "";
   let said = "";
-  const code = await runCommandLine([...args, "--kubeconfig", kubeconfig], {
+  const code = await runCommandLine([...args, "--kubeconfig", config], {
     colors: false,
     out: (text) => void (out += text),
     say: (text) => void (said += text),
@@ -76,6 +79,67 @@ test("coracle plan and snapshot refuse what is no name of a namespace", async ()
     assert.match(planned.said, /^Cannot use --namespace: .*: received "/);
     assert.equal((await snapshot("--namespace", name)).code, 2);
   }
+});
+
+test("coracle plan and snapshot fail for a namespace that does not exist", async () => {
+  const said = "Cannot read the namespace nosuch: the cluster has none of " +
+    "this name\n";
+  const planned = await plan("--namespace", "default,nosuch");
+  assert.deepEqual(planned, { code: 1, out: "", said });
+  assert.equal((await snapshot("--namespace", "nosuch")).said, said);
+  assert.equal(existsSync(`${folder}/snapshot`), false);
+});
+
+test("coracle plan: a namespace that may not be read is named, if it exists or not", async () => {
+  const { client } = server;
+  const namespace = "default";
+  await client.create(Role, {
+    metadata: { namespace, name: "sites" },
+    rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["list"] }],
+  });
+  await client.create(RoleBinding, {
+    metadata: { namespace, name: "sites" },
+    roleRef: {
+      ...{ apiGroup: "rbac.authorization.k8s.io", kind: "Role" },
+      name: "sites",
+    },
+    subjects: [{ kind: "User", name: "planner" }],
+  });
+  await client.create(Site, {
+    metadata: { namespace, name: "only" },
+    spec: { html: "<p>" },
+  });
+  const { out } = await coracleAs(
+    writeText(folder, "planner", server.kubeconfigFor({ name: "planner" })),
+    ...["plan", fixture("site_old"), "--namespace", "default,nosuch"],
+  );
+  await client.delete(Site, { namespace, name: "only" });
+  assert.match(
+    out,
+    /namespaces: forbidden: the labels of default are not known/,
+  );
+  assert.match(
+    out,
+    /namespaces: forbidden: whether nosuch exists is not known/,
+  );
+});
+
+test("coracle plan and snapshot say that a selector selects nothing", async () => {
+  const flags = ["--namespace", "default", "--selector", "tier=nosuch"];
+  const note =
+    /The cluster has no Site in default with tier=nosuch: the operator has nothing to run for\./;
+  const planned = await plan(...flags, "--for", "2m");
+  assert.equal(planned.code, 0);
+  assert.match(planned.out, note);
+  const { said } = await snapshot(fixture("site_old"), ...flags);
+  assert.match(said, note);
+  rmSync(`${folder}/snapshot`);
+});
+
+test("coracle plan --from refuses the file that is planned", async () => {
+  const { code, said } = await plan("--from", fixture("site_old"));
+  assert.equal(code, 1);
+  assert.match(said, /^Cannot use --from: .*: received the same file\n/);
 });
 
 test("coracle snapshot: a kind that the cluster does not serve leaves no file", async () => {

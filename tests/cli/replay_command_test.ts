@@ -7,6 +7,7 @@ import { replayCommand } from "../../dev/cli/replay_command.ts";
 import { uiCommand } from "../../dev/cli/ui_command.ts";
 import { assertDocumented } from "../support/documented_json.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
+import { fixture } from "../testing/plan/cluster_copy.ts";
 import { recordTime } from "../testing/replay/recorded_hour.ts";
 import * as operators from "../testing/replay/shop_operators.ts";
 
@@ -19,10 +20,12 @@ await recordTime({
   record: (replica) => ({ path: `${folder}/${replica}` }),
 });
 
-async function coracle(...args: readonly string[]) {
+const coracle = (...args: readonly string[]) => replay(`${folder}/a`, ...args);
+
+async function replay(...args: readonly string[]) {
   let out = "";
   let said = "";
-  const code = await runCommandLine(["replay", `${folder}/a`, ...args], {
+  const code = await runCommandLine(["replay", ...args], {
     colors: false,
     out: (text) => void (out += text),
     say: (text) => void (said += text),
@@ -54,6 +57,45 @@ test("coracle replay: exit code 2 for another operator, as text and JSON", async
   assertDocumented(report, "replay");
   const [first] = report.differences;
   assert.equal(first.object, "default/shop-1");
+});
+
+test("coracle replay: exit code 1 if no run could be repeated", async () => {
+  await recordTime({
+    ...{ operator: operators.operator, shops: 0, kiosks: 1, minutes: 2 },
+    record: (replica) => ({ path: `${folder}/kiosk-${replica}` }),
+  });
+  const { code, out } = await replay(
+    ...[`${folder}/kiosk-a`, file, "--export", "asking"],
+  );
+  const [, runs] = /^(\d+) runs of/.exec(out) ?? [];
+  assert.ok(
+    out.includes(`\n${runs} runs cannot be repeated to their end: `),
+    out,
+  );
+  assert.doesNotMatch(out, /differ/);
+  assert.equal(code, 1);
+});
+
+test("coracle replay refuses an operator without the recorded controllers", async () => {
+  const { code, out, said } = await coracle(fixture("site_old"));
+  assert.deepEqual([code, out], [1, ""]);
+  assert.equal(
+    said,
+    "Cannot replay the recording: the operator must have one of its controllers: received the runs of shop\n",
+  );
+});
+
+test("coracle replay: an object that the recording does not have is refused", async () => {
+  for (const operator of [[], [file, "--export", "operator"]]) {
+    const { code, out, said } = await coracle(
+      ...[...operator, "--object", "default/nosuch"],
+    );
+    assert.deepEqual([code, out], [1, ""]);
+    assert.match(
+      said,
+      /^Cannot .* the runs of default\/nosuch: the recording has/,
+    );
+  }
 });
 
 test("coracle replay without an operator: the runs as coracle why shows them", async () => {

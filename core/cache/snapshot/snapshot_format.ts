@@ -48,6 +48,11 @@ export const FRAME_HEAD_BYTES: number = PREFIX_BYTES + DIGEST_BYTES;
 const MAX_FRAME_BYTES = FRAME_BYTES + MAX_LISTED_BYTES + 4 * 1024 * 1024;
 /** Smaller frames are not worth compressing. */
 const MIN_COMPRESSED_BYTES = 512;
+/**
+ * Frames up to this size are compressed in less time than another thread takes to
+ * begin with them.
+ */
+const MAX_SYNC_BYTES = 64 * 1024;
 
 /** Types of records; the first frame has the basis, the others their facts first. */
 export const DELETE = 2;
@@ -70,6 +75,7 @@ export type Pending = Readonly<Record<string, readonly string[] | true>>;
 
 interface Codec {
   compress(bytes: Uint8Array): Promise<Uint8Array>;
+  compressSync(bytes: Uint8Array): Uint8Array;
   decompress(bytes: Uint8Array, length: number): Promise<Uint8Array>;
 }
 
@@ -81,6 +87,7 @@ const inflate = promisify<Uint8Array, zlib.ZlibOptions, Buffer>(
 );
 const DEFLATE: Codec = {
   compress: (bytes) => deflate(bytes, { level: 1 }),
+  compressSync: (bytes) => zlib.deflateRawSync(bytes, { level: 1 }),
   decompress: (bytes, length) => inflate(bytes, { maxOutputLength: length }),
 };
 
@@ -91,14 +98,19 @@ const ZSTD: Codec | undefined = typeof zlib.zstdCompress !== "function"
     compress: (bytes) =>
       promisify<Uint8Array, zlib.ZstdOptions, Buffer>(zlib.zstdCompress)(
         bytes,
-        { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } },
+        zstdLevel(),
       ),
+    compressSync: (bytes) => zlib.zstdCompressSync(bytes, zstdLevel()),
     decompress: (bytes, length) =>
       promisify<Uint8Array, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress)(
         bytes,
         { maxOutputLength: length },
       ),
   };
+
+function zstdLevel(): zlib.ZstdOptions {
+  return { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } };
+}
 
 /** Codecs by their number in a frame; the first one does not compress. */
 const CODECS: readonly (Codec | undefined)[] = [undefined, DEFLATE, ZSTD];
@@ -376,8 +388,8 @@ export class FrameComposer {
   }
 
   /**
-   * Ends the frame: compresses it beside the event loop, and begins the next one
-   * when it is encoded.
+   * Ends the frame: compresses it, a large one beside the event loop, and begins the
+   * next one when it is encoded.
    */
   async encode(
     digest: Buffer,
@@ -385,7 +397,12 @@ export class FrameComposer {
   ): Promise<{ readonly bytes: Buffer; readonly digest: Buffer }> {
     const raw = this.#bytes.subarray(0, this.#length);
     const packs = raw.length >= MIN_COMPRESSED_BYTES && !this.isPacked;
-    const payload = packs ? await (CODECS[BEST] as Codec).compress(raw) : raw;
+    const codec = CODECS[BEST] as Codec;
+    const payload = !packs
+      ? raw
+      : raw.length <= MAX_SYNC_BYTES
+      ? codec.compressSync(raw)
+      : await codec.compress(raw);
     const prefix = Buffer.alloc(PREFIX_BYTES);
     prefix.writeUInt8(packs ? BEST : 0, 0);
     prefix.writeUInt8(flags, 1);

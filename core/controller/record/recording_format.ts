@@ -146,12 +146,151 @@ export interface RunRecord {
   readonly end: RecordedEnd;
 }
 
-/** Entry, as JSON, with the bodies that follow it, after a line feed. */
-export function encodeEntry(
-  json: string,
+/**
+ * Run as it is in a file: without the names of members that each run has, and with
+ * times in whole microseconds, which take half the time to be written.
+ */
+type PackedRun = readonly [
+  controller: string,
+  key: string,
+  n: number,
+  at: readonly [seconds: number, microseconds: number],
+  cause: RunCause,
+  retry: readonly [attempt: number, last: 0 | 1],
+  waited: number,
+  primary: number | null,
+  reads: RunRecord["reads"],
+  decisions: RunRecord["decisions"],
+  steps: readonly PackedStep[],
+  end: readonly [
+    n: number,
+    t: number,
+    outcome: RecordedEnd["outcome"],
+    step: string,
+  ],
+  rest: PackedRest | 0,
+];
+
+type PackedRest =
+  & Pick<RunRecord, "deleted" | "finalStateUnknown" | "secrets">
+  & Pick<RecordedEnd, "delay" | "error" | "next">;
+
+/** Step: a request, an answer without headers, or another one. */
+type PackedStep =
+  | readonly [
+    n: number,
+    t: number,
+    method: string,
+    path: string,
+    body: number,
+    type: string | 0,
+  ]
+  | readonly [n: number, t: number, to: number, status: number, body: number]
+  | readonly [n: number, t: number, rest: Omit<RecordedStep, "n" | "t">];
+
+/** Names of the members of {@linkcode PackedRest}. */
+const REST = [
+  "deleted",
+  "finalStateUnknown",
+  "secrets",
+  "delay",
+  "error",
+  "next",
+] as const;
+
+function packRun(run: RunRecord): PackedRun {
+  const { controller, key, n, at, cause, attempt, last, waited, end } = run;
+  const { deleted, finalStateUnknown, secrets, primary = null } = run;
+  const { delay, error, next } = end;
+  const seconds = Math.floor(at / 1_000);
+  const all = { deleted, finalStateUnknown, secrets, delay, error, next };
+  const hasRest = REST.some((name) => all[name] !== undefined);
+  return [
+    controller,
+    key,
+    n,
+    [seconds, microseconds(at - 1_000 * seconds)],
+    cause,
+    [attempt, last ? 1 : 0],
+    microseconds(waited),
+    primary,
+    run.reads,
+    run.decisions,
+    run.steps.map(packStep),
+    [end.n, microseconds(end.t), end.outcome, end.step],
+    hasRest ? all : 0,
+  ];
+}
+
+function packStep(step: RecordedStep): PackedStep {
+  const { n, request, answer, to } = step;
+  const t = microseconds(step.t);
+  if (request !== undefined) {
+    const { method, path, body, type = 0 } = request;
+    return [n, t, method, path, body, type];
+  }
+  if (to !== undefined && answer !== undefined && !answer.headers) {
+    return [n, t, to, answer.status, answer.body];
+  }
+  const { n: _n, t: _t, ...rest } = step;
+  return [n, t, rest];
+}
+
+/** Run of a packed one. */
+export function unpackRun(packed: unknown): RunRecord {
+  const [controller, key, n, at, cause, retry, waited, primary, ...more] =
+    packed as PackedRun;
+  const [reads, decisions, steps, end, rest] = more;
+  const { delay, error, next, ...flags } = rest || {};
+  return {
+    ...{ controller, key, n, at: 1_000 * at[0] + at[1] / 1_000, cause },
+    ...{ attempt: retry[0], last: retry[1] === 1, waited: waited / 1_000 },
+    ...flags,
+    ...{ primary: primary ?? undefined, reads, decisions },
+    steps: steps.map(unpackStep),
+    end: {
+      ...{ n: end[0], t: end[1] / 1_000, outcome: end[2], step: end[3] },
+      ...{ delay, error, next },
+    },
+  };
+}
+
+function unpackStep([n, us, ...rest]: PackedStep): RecordedStep {
+  const step = { n, t: us / 1_000 };
+  const [first] = rest;
+  if (typeof first === "string") {
+    const [method, path, body, type] = rest as [string, string, number, string];
+    return {
+      ...step,
+      request: { method, path, ...type && { type }, body },
+    };
+  }
+  if (typeof first === "number") {
+    const [to, status, body] = rest as [number, number, number];
+    return { ...step, to, answer: { status, body } };
+  }
+  return { ...step, ...first };
+}
+
+/** Whole microseconds of milliseconds. */
+function microseconds(milliseconds: number): number {
+  return Math.round(1_000 * milliseconds);
+}
+
+/** Run, with the bodies that follow it, after a line feed. */
+export function encodeRun(
+  run: RunRecord,
   bodies: readonly (Uint8Array | string)[],
 ): readonly (Uint8Array | string)[] {
-  return [`${json}\n`, ...bodies];
+  return encodeEntry(packRun(run), bodies);
+}
+
+/** Entry, with the bodies that follow it, after a line feed. */
+export function encodeEntry(
+  entry: unknown,
+  bodies: readonly (Uint8Array | string)[],
+): readonly (Uint8Array | string)[] {
+  return [JSON.stringify(entry), "\n", ...bodies];
 }
 
 /**

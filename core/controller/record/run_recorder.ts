@@ -12,7 +12,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey } from "../../api/object_key.ts";
 import { pointerSteps } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
-import { asBuffer, type ByteRange } from "../../json/byte_range.ts";
+import { asBuffer } from "../../json/byte_range.ts";
 import type { Client } from "../../client/client.ts";
 import type { Middleware } from "../../client/middleware.ts";
 import type { ApiRequest } from "../../client/request.ts";
@@ -30,9 +30,11 @@ import type { RunDeps } from "../run/run_deps.ts";
 import type { RunObserver } from "../run/run_observers.ts";
 import type { RunPlan } from "../run/run_state.ts";
 import { liveName, needlessName } from "./decisions.ts";
+import { ObjectNumbers, type ReadKind } from "./object_numbers.ts";
 import {
   DISCOVERY,
   encodeEntry,
+  encodeRun,
   isDiscovery,
   MAX_ERROR_LENGTH,
   NO_BODY,
@@ -107,8 +109,6 @@ export interface RecordedController<P extends KubernetesObject> {
   readonly observer: RunObserver<P>;
 }
 
-type BodyOf = (object: KubernetesObject) => ByteRange | undefined;
-
 /** Recorder of the runs of an operator. */
 export class RunRecorder {
   readonly #deps: Omit<RecordingRingDeps, "onPart">;
@@ -118,9 +118,11 @@ export class RunRecorder {
   readonly #redact: ReturnType<typeof secretDigests> = secretDigests();
   readonly #wanted: RegExp | undefined;
   /** Numbers of the objects that the present part has. */
-  #numbers: WeakMap<object, number> = new WeakMap();
+  #numbers: ObjectNumbers = new ObjectNumbers();
   /** The same for objects without what their readers know of Secrets. */
-  #hidden: WeakMap<object, number> = new WeakMap();
+  #hidden: ObjectNumbers = new ObjectNumbers();
+  /** Where the primaries of controllers are, by their dependencies. */
+  readonly #primaries: WeakMap<object, ReadKind> = new WeakMap();
   #lastNumber = 0;
   #lastStep = 0;
 
@@ -147,29 +149,51 @@ export class RunRecorder {
   observed<P extends KubernetesObject>(deps: RunDeps<P>): RunDeps<P> {
     const { sources, primaries, client, recorder, writeObserver } = deps;
     const { cache } = primaries;
+    const primaryKind = this.#primariesOf(deps);
+    const primaryText = kindText(deps.kind);
+    const kinds = new Map<string, ReadKind>();
+    const readKind = (kind: Kind, text: string): ReadKind => {
+      let found = kinds.get(text);
+      if (found === undefined) {
+        found = {
+          kind,
+          bodyOf: sameKind(kind, deps.kind)
+            ? primaryKind.bodyOf
+            : ({ metadata }) => sources.bodyOf(kind, metadata),
+          // It may be read from the server, which has more than the cache.
+          isCached: false,
+        };
+        kinds.set(text, found);
+      }
+      return found;
+    };
     const read = <R>(
       name: string,
       kind: Kind,
       key: unknown,
       work: () => R,
-    ): R =>
-      this.#read(`${name} ${kindText(kind)} ${textOf(key)}`, work, {
-        kind,
-        bodyOf: ({ metadata }) =>
-          sameKind(kind, deps.kind)
-            ? cache.bodyOf?.(metadata, metadata.resourceVersion)
-            : sources.bodyOf(kind, metadata),
-      });
+    ): R => {
+      const text = kindText(kind);
+      const of = readKind(kind, text);
+      return this.#read(`${name} ${text} ${textOf(key)}`, work, of);
+    };
     const primary = <R>(name: string, key: unknown, work: () => R): R =>
-      read(name, deps.kind, key, work);
-    const decided = (memory: ApplyMemory) =>
-      delegating(memory, {
+      this.#read(`${name} ${primaryText} ${textOf(key)}`, work, primaryKind);
+    let memory: ApplyMemory | undefined;
+    let observedMemory: ApplyMemory | undefined;
+    const decided = (applied: ApplyMemory): ApplyMemory => {
+      if (observedMemory !== undefined && memory === applied) {
+        return observedMemory;
+      }
+      memory = applied;
+      return observedMemory = delegating(applied, {
         isNeedless: (apply) => {
-          const isNeedless = memory.isNeedless(apply);
-          if (isNeedless) this.#decideNeedless(apply, memory);
+          const isNeedless = applied.isNeedless(apply);
+          if (isNeedless) this.#decideNeedless(apply, applied);
           return isNeedless;
         },
       });
+    };
     return {
       ...deps,
       client: client.with([this.#middleware]),
@@ -194,6 +218,7 @@ export class RunRecorder {
             source.kind && {
               kind: source.kind,
               bodyOf: ({ metadata }) => sources.bodyOf(source.kind!, metadata),
+              isCached: false,
             },
           ),
         secondariesOf: (source, one) =>
@@ -203,6 +228,7 @@ export class RunRecorder {
             source.kind && {
               kind: source.kind,
               bodyOf: ({ metadata }) => sources.bodyOf(source.kind!, metadata),
+              isCached: false,
             },
           ),
       }),
@@ -251,12 +277,27 @@ export class RunRecorder {
     };
   }
 
+  /** Where the primaries of a controller are. */
+  #primariesOf<P extends KubernetesObject>(deps: RunDeps<P>): ReadKind {
+    const { kind, primaries: { cache } } = deps;
+    const found = this.#primaries.get(deps) ?? {
+      kind,
+      bodyOf: ({ metadata }: KubernetesObject) =>
+        cache.bodyOf?.(metadata, metadata.resourceVersion),
+      isCached: true,
+    };
+    this.#primaries.set(deps, found);
+    return found;
+  }
+
   /** Records the runs that a dispatcher executes. */
   of<P extends KubernetesObject>(
-    { controller, kind, primaries: { cache } }: RunDeps<P>,
+    deps: RunDeps<P>,
     dispatcher: Pick<Dispatcher<P>, "dispatch">,
   ): RecordedController<P> {
+    const { controller } = deps;
     const { clock } = this.#deps;
+    const primaryKind = this.#primariesOf(deps);
     return {
       dispatcher: {
         dispatch: (run) => {
@@ -267,11 +308,7 @@ export class RunRecorder {
           log.at = clock.wallTime() - (clock.now() - run.startedAt);
           run.recorded = log;
           if (!run.isUnread) {
-            log.primary = this.#number(log, run.primary, {
-              kind,
-              bodyOf: ({ metadata }) =>
-                cache.bodyOf?.(run.key, metadata.resourceVersion),
-            });
+            log.primary = this.#number(log, run.primary, primaryKind);
           }
           const { onAbort } = run;
           run.onAbort = (one, aborted) => {
@@ -311,7 +348,7 @@ export class RunRecorder {
     const nextIn = Math.min(rescheduleAt, timerAt) - run.endedAt;
     const record: RunRecord = {
       ...{ controller, key, n: log.n, at: log.at, cause, ...retry },
-      waited: rounded(waited),
+      waited,
       ...deleted && { deleted, finalStateUnknown },
       primary: log.primary,
       ...secrets && { secrets: true },
@@ -320,7 +357,7 @@ export class RunRecorder {
       steps: log.steps,
       end: {
         n: ++this.#lastStep,
-        t: rounded(run.endedAt - run.startedAt),
+        t: run.endedAt - run.startedAt,
         outcome: wasCutShort(run, end)
           ? "aborted"
           : end.type === "failed"
@@ -345,11 +382,11 @@ export class RunRecorder {
   /** Adds an entry without the values of Secrets that its run has read. */
   #encode(
     type: number,
-    entry: { readonly steps: readonly RecordedStep[] },
+    entry: RunRecord | Pick<RunRecord, "steps">,
     { bodies, secrets }: RunLog,
   ): void {
     if (secrets === undefined) {
-      this.#ring.add(type, encodeEntry(JSON.stringify(entry), bodies));
+      this.#ring.add(type, encoded(entry, bodies));
       return;
     }
     // Texts that a run has read in a Secret may be anywhere in what it wrote.
@@ -374,13 +411,13 @@ export class RunRecorder {
           ? secrets.hide(value)
           : value,
     );
-    this.#ring.add(type, encodeEntry(text, hidden));
+    this.#ring.add(type, encoded(JSON.parse(text), hidden));
   }
 
   /** Records the resources of the server, from which kinds are completed. */
   async #beginPart(): Promise<void> {
-    this.#numbers = new WeakMap();
-    this.#hidden = new WeakMap();
+    this.#numbers = new ObjectNumbers();
+    this.#hidden = new ObjectNumbers();
     const { log } = this.#deps;
     const found = new RunLog(0, this.#deps.clock.now());
     found.isDiscovery = true;
@@ -528,7 +565,7 @@ export class RunRecorder {
     step: Omit<RecordedStep, "n" | "t">,
   ): RecordedStep | undefined {
     if (log.hasEnded || log.isFull) return undefined;
-    const t = rounded(this.#deps.clock.now() - log.began);
+    const t = this.#deps.clock.now() - log.began;
     const added = { n: ++this.#lastStep, t, ...step };
     log.steps.push(added);
     return added;
@@ -590,10 +627,10 @@ export class RunRecorder {
     const { secrets } = log;
     // A run that has read Secrets may find their values in other objects.
     const numbers = secrets === undefined ? this.#numbers : this.#hidden;
-    const known = numbers.get(object);
+    const known = numbers.get(object, of);
     if (known !== undefined) return known;
     const number = ++this.#lastNumber;
-    numbers.set(object, number);
+    numbers.set(object, of, number);
     const body = isSecret || of === undefined
       ? undefined
       : of.bodyOf(object as KubernetesObject);
@@ -608,10 +645,11 @@ export class RunRecorder {
   }
 }
 
-/** Kind of what is read, and where caches have its bytes. */
-interface ReadKind {
-  readonly kind: Kind;
-  readonly bodyOf: BodyOf;
+function encoded(
+  entry: RunRecord | Pick<RunRecord, "steps">,
+  bodies: RunLog["bodies"],
+): ReturnType<typeof encodeEntry> {
+  return "key" in entry ? encodeRun(entry, bodies) : encodeEntry(entry, bodies);
 }
 
 /** What of the bodies of a path may be kept. */
@@ -696,11 +734,6 @@ function errorOf(error: unknown): RecordedError {
 function textOf(key: unknown): string {
   if (key === undefined) return "*";
   return typeof key === "string" ? key : keyText(key as ObjectKey);
-}
-
-/** Milliseconds with three digits, which is exact enough and short. */
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 1_000) / 1_000;
 }
 
 function pattern(object: string): string {

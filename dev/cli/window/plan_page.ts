@@ -10,11 +10,16 @@ summary { cursor: pointer; padding: 4px 0; overflow-wrap: anywhere; }
 details details { margin-left: 16px; border-top: 1px solid var(--line); }
 ul { margin: 0; padding-left: 18px; overflow-wrap: anywhere; }
 .field { font: 12px/1.5 ui-monospace, monospace; margin: 4px 0 4px 16px; overflow-wrap: anywhere; white-space: pre-wrap; }
-.before { color: var(--bad); }
-.after { color: var(--good); }
+.before { color: var(--bad); word-break: break-all; }
+.after { color: var(--good); word-break: break-all; }
 .delete, .replace { color: var(--bad); }
 .create { color: var(--good); }
 .change { color: var(--wait); }
+@media (max-width: 600px) {
+  #filter { flex: 1 0 100%; }
+  summary { padding: 10px 0; }
+  details details { margin-left: 8px; }
+}
 `;
 
 /** Script of the page: draws what a filter finds, and the rest when it is asked for. */

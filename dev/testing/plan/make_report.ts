@@ -25,7 +25,7 @@ import type {
   PlanReport,
   SimulatedAnswer,
 } from "./plan_report.ts";
-import { mixedNote, type Snapshot } from "./snapshot.ts";
+import { emptyNote, mixedNote, type Snapshot } from "./snapshot.ts";
 
 /** Writes of an object from which on it may be in a loop. */
 const LOOP_WRITES = 5;
@@ -446,6 +446,7 @@ function notesOf(
         ).slice(0, 5),
       )
     }.`,
+    emptyNote(info, source.primaries),
     mixedNote(info),
   ].filter((note) => note !== false && note !== undefined);
 }

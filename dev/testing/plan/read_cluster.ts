@@ -10,6 +10,7 @@ import type { UntypedObject } from "@coracle/operator/client";
 import { readJson } from "../../apiserver/exact_json.ts";
 import { builtinDefinitions } from "../../apiserver/builtin/builtin_definitions.ts";
 import { isSecrets, secretDigests } from "@coracle/operator/internal";
+import { Namespace } from "@coracle/operator/kinds";
 import type {
   SnapshotInfo,
   SnapshotResource,
@@ -52,6 +53,7 @@ const CONTEXT: readonly string[] = [
 ];
 
 const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
+const NAMESPACES = "/namespaces";
 
 /** Cluster to read. */
 export interface ClusterReader {
@@ -93,7 +95,8 @@ export interface ReadOptions {
  * Reads objects of a cluster page by page, so that at most one page is in
  * memory. What the client may not read is noted, and is no error.
  *
- * @throws {ApiError | Error} If the cluster cannot be reached.
+ * @throws {ApiError | Error} If the cluster cannot be reached, or has no namespace of a
+ * name.
  */
 export async function readCluster(
   { client, transport }: ClusterReader,
@@ -114,8 +117,14 @@ export async function readCluster(
   }
   const unread: UnreadResource[] = [];
   const resources: SnapshotResource[] = [];
+  const seen = new Set<string>();
   const digests = secretDigests();
   const isHidden = options.hidesSecrets;
+  const unknown = await readNamespaces(client, sink, {
+    ...options,
+    resource: served.get(NAMESPACES),
+    onRead: (found) => resources.push(found),
+  });
   const read = async (
     resource: Discovered,
     selector?: string,
@@ -144,6 +153,7 @@ export async function readCluster(
           );
           await sink.add(found, kept);
           found.objects += kept.length;
+          if (namespace !== undefined && kept.length > 0) seen.add(namespace);
           options.onProgress?.(
             nameOf(resource),
             found.objects,
@@ -185,6 +195,16 @@ export async function readCluster(
     const isPrimary = primaries.some((kind) => isOf(resource, kind));
     await read(resource, isPrimary ? options.selector : undefined);
   }
+  for (const [name, why] of unknown) {
+    unread.push({
+      resource: "namespaces",
+      why: `${why}: ${
+        seen.has(name)
+          ? `the labels of ${name} are not known`
+          : `whether ${name} exists is not known`
+      }`,
+    });
+  }
   const { namespaces, selector } = options;
   return {
     at,
@@ -195,6 +215,45 @@ export async function readCluster(
     resources,
     unread,
   };
+}
+
+/**
+ * Reads the named namespaces, whose labels decide what a server admits.
+ *
+ * @returns Names of those that may not be read, with why.
+ * @throws {Error} If the cluster has none of a name.
+ */
+async function readNamespaces(
+  client: Client,
+  sink: SnapshotSink,
+  { namespaces, resource, signal, onRead }: {
+    readonly namespaces?: readonly string[] | undefined;
+    readonly resource: Discovered | undefined;
+    readonly signal?: AbortSignal | undefined;
+    readonly onRead: (found: SnapshotResource) => void;
+  },
+): Promise<ReadonlyMap<string, string>> {
+  const unknown = new Map<string, string>();
+  if (namespaces === undefined || resource === undefined) return unknown;
+  const items: UntypedObject[] = [];
+  for (const name of new Set(namespaces)) {
+    try {
+      const found = await client.find(Namespace, { name }, { signal });
+      if (found === undefined) {
+        throw new Error(
+          `Cannot read the namespace ${name}: the cluster has none of this name`,
+        );
+      }
+      items.push({ ...found, metadata: { ...found.metadata, name } });
+    } catch (error) {
+      if (!ApiError.is(error) || error.status === 401) throw error;
+      unknown.set(name, error.isForbidden ? "forbidden" : error.message);
+    }
+  }
+  if (items.length === 0) return unknown;
+  await sink.add(described(resource), items);
+  onRead({ ...described(resource), objects: items.length });
+  return unknown;
 }
 
 /** Storage versions of the built-in resources of an embedded server. */
@@ -231,7 +290,7 @@ function wantedOf(
   { kinds, namespaces }: ReadOptions,
 ): readonly Discovered[] {
   const context = CONTEXT.filter((key) =>
-    namespaces === undefined || key !== "/namespaces"
+    namespaces === undefined || key !== NAMESPACES
   );
   const others = [...served].filter(([key, resource]) =>
     key !== CRDS && !NEVER_READ.has(key) && !CONTEXT.includes(key) &&

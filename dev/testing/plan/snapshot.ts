@@ -1,5 +1,9 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-import { timestamp, type UntypedObject } from "@coracle/operator/client";
+import {
+  type Kind,
+  timestamp,
+  type UntypedObject,
+} from "@coracle/operator/client";
 import { readJson, writeJson } from "../../apiserver/exact_json.ts";
 import type {
   JournalObject,
@@ -54,6 +58,24 @@ export function mixedNote({ resources }: SnapshotInfo): string | undefined {
     : `The server forgot a state while it was read: the later objects are of a newer one: ${
       names.join(", ")
     }.`;
+}
+
+/** Says that no object of the operator's own kinds was read; undefined if one was. */
+export function emptyNote(
+  { resources, namespaces, selector, unread }: SnapshotInfo,
+  primaries: readonly Pick<Kind, "group" | "kind">[],
+): string | undefined {
+  const own = resources.filter(({ group, kind }) =>
+    primaries.some((one) => one.group === group && one.kind === kind)
+  );
+  const isFound = own.some(({ objects }) => objects > 0);
+  // What is not served or not read is named elsewhere.
+  if (own.length === 0 || isFound || unread.length > 0) return undefined;
+  const where = namespaces === undefined ? "" : ` in ${namespaces.join(", ")}`;
+  const which = selector === undefined ? "" : ` with ${selector}`;
+  return `The cluster has no ${
+    own.map(({ kind }) => kind).join(", no ")
+  }${where}${which}: the operator has nothing to run for.`;
 }
 
 /** Where the objects of a cluster are put while it is read. */

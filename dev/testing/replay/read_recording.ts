@@ -16,6 +16,7 @@ import {
   RUN,
   type RunRecord,
   SnapshotRefusal,
+  unpackRun,
 } from "@coracle/operator/internal";
 
 /** Maximum size of a recording, in bytes. */
@@ -238,10 +239,14 @@ function takeFrame(
     else if (type === RUN || type === DISCOVERY) {
       const decoded = decodeEntry(record);
       if (decoded === undefined) continue;
-      const entry = decoded.entry as RunRecord;
-      const bodies = bodiesOf(entry.steps, decoded.bodies);
-      if (type === RUN) runs.push({ ...entry, bodies, writer });
-      else takeDiscovery(entry.steps, bodies, discovery);
+      if (type === RUN) {
+        const run = unpackRun(decoded.entry);
+        const bodies = bodiesOf(run.steps, decoded.bodies);
+        runs.push({ ...run, bodies, writer });
+      } else {
+        const { steps } = decoded.entry as Pick<RunRecord, "steps">;
+        takeDiscovery(steps, bodiesOf(steps, decoded.bodies), discovery);
+      }
     }
   }
   return missing;

@@ -68,7 +68,8 @@ export interface ReplaySettings {
  * Repeats the runs of a recording, and compares their requests.
  *
  * @throws {TypeError} If the file creates no operator.
- * @throws {RangeError} If the recording has no run of the object.
+ * @throws {RangeError} If the recording has no run of the object, or of a controller of
+ * the operator.
  */
 export async function replayOperator(
   settings: ReplaySettings,
@@ -100,6 +101,13 @@ export async function replayOperator(
       replayed.push(...replay.runs);
     }
     if (settings.untilFirst && replay.hasDiffered) break;
+  }
+  if (replayed.length === 0) {
+    throw new RangeError(
+      `Cannot replay the recording: the operator must have one of its controllers: received the runs of ${
+        [...missing].join(", ")
+      }`,
+    );
   }
   return reportOf(replayed, {
     recording,
@@ -134,8 +142,8 @@ function reportOf(
       0,
     ),
     equal: replayed.reduce((sum, { equal }) => sum + equal, 0),
-    from: timeOf(times[0] ?? 0),
-    to: timeOf(times.at(-1) ?? 0),
+    from: timeOf(times[0]!),
+    to: timeOf(times.at(-1)!),
     differing: differences.length,
     differences: differences.slice(0, MAX_DIFFERENCES) as RunDifference[],
     unrepeatable,

@@ -7,9 +7,12 @@ import { VirtualClock } from "@coracle/dev";
 import { MetricsRegistry } from "@coracle/operator/core";
 import { encodeHead } from "../../../core/cache/snapshot/snapshot_format.ts";
 import {
-  encodeEntry,
+  decodeEntry,
+  encodeRun,
   OBJECT,
   RUN,
+  type RunRecord,
+  unpackRun,
 } from "../../../core/controller/record/recording_format.ts";
 import { RecordingRing } from "../../../core/controller/record/recording_ring.ts";
 import type { RecordSettings } from "../../../core/controller/record/record_options.ts";
@@ -50,16 +53,13 @@ function add(
   to.add(OBJECT, [number, Buffer.from(JSON.stringify(object))]);
   to.add(
     RUN,
-    encodeEntry(
-      JSON.stringify({
-        ...{ controller: "shop", key: `default/${number}`, n: 2 * number },
-        ...{ at, cause: { type: "modified", events: 1 }, attempt: 0 },
-        ...{ last: false, waited: 0, primary: number, reads: [] },
-        ...{ decisions: [], steps: [] },
-        end: { n: 2 * number + 1, t, outcome: "done", step: "reconcile" },
-      }),
-      [],
-    ),
+    encodeRun({
+      ...{ controller: "shop", key: `default/${number}`, n: 2 * number },
+      ...{ at, cause: { type: "modified", events: 1 }, attempt: 0 },
+      ...{ last: false, waited: 0, primary: number, reads: [] },
+      ...{ decisions: [], steps: [] },
+      end: { n: 2 * number + 1, t, outcome: "done", step: "reconcile" },
+    }, []),
   );
 }
 
@@ -134,6 +134,43 @@ test("recording: a file that was cut or damaged has its whole frames", async () 
     () => readRecording(path),
     /^SyntaxError: Cannot read .*cut: it is damaged, or was cut: no part of it is whole$/,
   );
+});
+
+test("recording: a run is read as it was written, to the microsecond", () => {
+  const run: RunRecord = {
+    ...{ controller: "shop", key: "default/a", n: 1, at: 1_795_975_995_596.25 },
+    cause: { type: "source", source: 'a "b"', events: 2 },
+    ...{ attempt: 1, last: false, waited: 0.001, reads: [], decisions: [] },
+    steps: [],
+    end: { n: 9, t: 3.5, outcome: "done", step: "reconcile" },
+  };
+  const request = { method: "PATCH", path: "/apis/a/b?c=d", body: -1 };
+  const runs: RunRecord[] = [run, {
+    ...{ ...run, last: true, deleted: true, finalStateUnknown: false },
+    ...{ key: "ä/\u2028\n", primary: 7, secrets: true, at: 0 },
+    reads: [["get v1 Pod a/b", 3], ["list", [1, null]], ["x", { value: 0 }]],
+    decisions: [["fight", { a: "ü" }]],
+    steps: [
+      { n: 2, t: 0, request },
+      { n: 3, t: 0.1, request: { ...request, type: "a/b\\", body: 5 } },
+      { n: 4, t: 1, to: 2, answer: { status: 200, body: 70 } },
+      { n: 5, t: 1, to: 3, answer: { status: 429, headers: {}, body: -2 } },
+      { n: 6, t: 2, to: 3, error: { message: "no" }, isAborted: true },
+      { n: 7, t: 2, aborted: "timeout" },
+      { n: 8, t: 2, event: { type: "Normal", reason: "A", message: '"' } },
+    ],
+    end: {
+      ...{ n: 9, t: 3, outcome: "failed", step: "cleanup", error: "a\nb" },
+      ...{ delay: 5, next: ["retry", 2_000] },
+    },
+  }];
+  for (const one of runs) {
+    const parts = encodeRun(one, ["body"]).map((part) => Buffer.from(part));
+    const { entry, bodies } = decodeEntry(Buffer.concat(parts)) ?? {};
+    assert.equal(bodies?.toString(), "body");
+    const read = JSON.stringify(unpackRun(entry));
+    assert.deepEqual(JSON.parse(read), JSON.parse(JSON.stringify(one)));
+  }
 });
 
 test("recording: other files and those of newer versions are refused", async () => {

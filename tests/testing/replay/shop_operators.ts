@@ -11,6 +11,8 @@ interface Change {
   readonly writesLess?: boolean;
   readonly isReversed?: boolean;
   readonly number?: () => number;
+  /** URL that each run asks first. */
+  readonly asks?: string;
 }
 
 function shops(options: OperatorOptions, change: Change): Operator {
@@ -18,6 +20,7 @@ function shops(options: OperatorOptions, change: Change): Operator {
   operator.register(Shop, {
     async reconcile(shop, ctx) {
       const { name, namespace = "" } = shop.metadata;
+      if (change.asks !== undefined) await fetch(change.asks);
       const palette = await ctx.get(ConfigMap, "palette");
       const key = await ctx.get(Secret, "key");
       const { color, fails = 0 } = shop.spec;
@@ -88,7 +91,8 @@ function shops(options: OperatorOptions, change: Change): Operator {
     }),
   });
   operator.register(Kiosk, {
-    reconcile(_kiosk, { workflow }) {
+    async reconcile(_kiosk, { workflow }) {
+      if (change.asks !== undefined) await fetch(change.asks);
       return patchStatus({ ready: workflow?.done === true });
     },
   }, {
@@ -121,6 +125,11 @@ export function fewerWrites(options: OperatorOptions): Operator {
 
 export function otherOrder(options: OperatorOptions): Operator {
   return shops(options, { isReversed: true });
+}
+
+/** With requests outside of the cluster. */
+export function asking(options: OperatorOptions): Operator {
+  return shops(options, { asks: "https://rates.example/" });
 }
 
 /** With a value that no object has. */
