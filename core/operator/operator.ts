@@ -76,6 +76,7 @@ import { MovedKinds } from "./moved_kinds.ts";
 import { OperatorAdmission } from "./operator_admission.ts";
 import {
   checkControllerNames,
+  checkFreeName,
   configuredController,
   configuredOperator,
 } from "./operator_config.ts";
@@ -260,7 +261,7 @@ export class Operator {
         traced: (client) => traced(client, this.#settings.tracer),
         settled: () => this.#coordination?.settled() ?? Promise.resolve(),
       });
-    this.#checkName(controller.name);
+    checkFreeName(controller.name, this.#controllers);
     checkDefinition(controller);
     this.#controllers.forEach((one) => checkSameKind(controller, one));
     this.#admission.addOf(controller, { isStarted: this.#state !== "stopped" });
@@ -283,7 +284,6 @@ export class Operator {
   job(name: string, options: JobOptions, run: JobRun): JobHandle {
     const { job, controller: given } = jobSettings(name, options);
     checkOption(run, "function", { name: "run", subject: `job "${name}"` });
-    this.#checkName(name);
     const { config } = this.#settings;
     const controller = new JobController(
       job,
@@ -335,7 +335,6 @@ export class Operator {
     const given = taskOptions(kind, options, run);
     const configured = configuredController(kind, given, this.#settings.config);
     const controller = new TaskController(kind, run, configured, options.when);
-    this.#checkName(controller.name);
     this.#add(controller);
     return controller;
   }
@@ -379,7 +378,6 @@ export class Operator {
       config,
     );
     const settings = kindsSettings(selector, react, given);
-    this.#checkName(settings.name);
     const controller = new KindsController(settings, {
       register: (...given) =>
         this.register(...given) as Controller<UntypedObject>,
@@ -389,21 +387,15 @@ export class Operator {
     return controller;
   }
 
-  #checkName(name: string): void {
-    if (!this.#controllers.has(name)) return;
-    throw new TypeError(
-      `Cannot register a controller: the name is taken, so set another one with { name }: received "${name}"`,
-    );
-  }
-
   /** Adds a controller, and starts it if the operator is started. */
   #add(controller: ManagedController): void {
+    checkFreeName(controller.name, this.#controllers);
     this.#controllers.set(controller.name, controller);
-    if (this.#state !== "started") return;
-    const { signal } = this.#ending;
-    const deps = this.#deps as ControllerDeps;
-    const start = () => this.#startController(controller, deps, signal);
-    startLate([controller], start, this.#settings.logger);
+    if (this.#state === "started") this.#startLate([controller]);
+  }
+
+  #startLate(controllers: readonly ManagedController[]): void {
+    startLate(controllers, this.#startNow, this.#settings.logger);
   }
 
   /**
@@ -666,10 +658,9 @@ export class Operator {
     }
     await this.#admission.open(client, signal);
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
-    const start = (controller: ManagedController) =>
-      this.#startController(controller, deps, signal);
     const progress = logSyncProgress(deps, this.#controllers);
-    const begun = await abortable(startAll(this.#controllers, start), signal)
+    const starts = startAll(this.#controllers, this.#startNow);
+    const begun = await abortable(starts, signal)
       .finally(() => progress.cancel());
     await this.#admission.register();
     signal.throwIfAborted();
@@ -677,10 +668,8 @@ export class Operator {
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
     });
-    const late = [...this.#controllers.values()].filter((one) =>
-      !begun.has(one)
-    );
-    startLate(late, start, logger);
+    const all = [...this.#controllers.values()];
+    this.#startLate(all.filter((controller) => !begun.has(controller)));
     this.#migrate();
     host().operators?.started?.(this);
   }
@@ -691,6 +680,11 @@ export class Operator {
     if (!client || this.#state !== "started") return;
     this.#migrations.begin(client, this.#ending.signal);
   }
+
+  readonly #startNow = (controller: ManagedController): Promise<void> => {
+    const deps = this.#deps as ControllerDeps;
+    return this.#startController(controller, deps, this.#ending.signal);
+  };
 
   async #startController(
     controller: ManagedController,

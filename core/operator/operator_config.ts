@@ -155,6 +155,21 @@ export function configuredController<
 }
 
 /**
+ * Checks that no controller has a name.
+ *
+ * @throws {TypeError} If one has it.
+ */
+export function checkFreeName(
+  name: string,
+  controllers: ReadonlyMap<string, unknown>,
+): void {
+  if (!controllers.has(name)) return;
+  throw new TypeError(
+    `Cannot register a controller: the name is taken, so set another one with { name }: received "${name}"`,
+  );
+}
+
+/**
  * Checks that there are controllers, and that the configuration only names
  * controllers that exist.
  *
