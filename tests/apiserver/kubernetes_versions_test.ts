@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { TestCluster } from "@coracle/dev";
 import { ApiServer, type KubernetesVersion } from "@coracle/dev/apiserver";
+import { until } from "../support/until.ts";
 import { RELEASES } from "../../dev/apiserver/kubernetes_release.ts";
 
 const VERSIONS = Object.keys(RELEASES) as KubernetesVersion[];
@@ -112,6 +113,95 @@ for (const version of VERSIONS) {
     await server.stop();
   });
 }
+
+test("Tables of definitions have more columns from 1.37 on, and CSINodes a status", async () => {
+  for (
+    const [version, columns] of [
+      ["1.36", ["Name", "Created At"]],
+      ["1.37", [
+        "Name",
+        "Scope",
+        "Versions",
+        "Created At",
+        "Group",
+        "Kind",
+        "ShortNames",
+        "Established",
+      ]],
+    ] as const
+  ) {
+    const server = await ApiServer.start({ port: false, version });
+    const send = async (
+      method: "GET" | "POST",
+      path: string,
+      body?: object,
+      accept = "application/json",
+    ) => {
+      const answer = await server.transport.send({
+        method,
+        path,
+        headers: { "content-type": "application/json", accept },
+        ...body ? { body: JSON.stringify(body) } : {},
+      });
+      return await readDocument(answer.body);
+    };
+    const definitions =
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const schema = { openAPIV3Schema: { type: "object" } };
+    const served = { served: true, storage: false, schema };
+    const { metadata } = await send("POST", definitions, {
+      metadata: { name: "as.b.dev" },
+      spec: {
+        group: "b.dev",
+        scope: "Cluster",
+        names: { kind: "A", plural: "as", shortNames: ["x", "y"] },
+        versions: [
+          { name: "v2", ...served, storage: true },
+          { name: "v1", ...served },
+          { name: "v0", ...served, served: false },
+        ],
+      },
+    });
+    await until("the definition is established", async () => {
+      const { status } = await send("GET", `${definitions}/as.b.dev`);
+      return status.conditions.some((
+        { type, status }: { type: string; status: string },
+      ) => type === "Established" && status === "True");
+    });
+    const table = await send(
+      "GET",
+      `${definitions}/as.b.dev`,
+      undefined,
+      "application/json;as=Table;g=meta.k8s.io;v=v1",
+    );
+    assert.deepEqual(
+      table.columnDefinitions.map(({ name }: { name: string }) => name),
+      columns,
+    );
+    const time = metadata.creationTimestamp;
+    assert.deepEqual(
+      table.rows[0].cells,
+      version === "1.36" ? ["as.b.dev", time] : [
+        "as.b.dev",
+        "Cluster",
+        "v1,v2(storage)",
+        time,
+        "b.dev",
+        "A",
+        "x,y",
+        true,
+      ],
+    );
+    const { resources } = await send("GET", "/apis/storage.k8s.io/v1");
+    assert.equal(
+      resources.some(({ name }: { name: string }) =>
+        name === "csinodes/status"
+      ),
+      version === "1.37",
+    );
+    await server.stop();
+  }
+});
 
 test("A test cluster starts with the version of its option", async () => {
   const cluster = await TestCluster.start({

@@ -46,6 +46,8 @@ const SCALE: ScalePaths = {
   labelSelector: ".spec.selector",
 };
 
+const CRD_KEY = "customresourcedefinitions.apiextensions.k8s.io";
+
 /** Storage of resources whose objects are stored under another resource. */
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
   new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
@@ -73,12 +75,12 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
  * returns a new set with its own allocation of Service addresses and node ports.
  */
 export function builtinDefinitions(
-  { lackingResources, lackingFields, strictServiceNames }: KubernetesRelease =
-    DEFAULT_RELEASE,
+  release: KubernetesRelease = DEFAULT_RELEASE,
 ): readonly ResourceDefinition[] {
-  const lacking = new LackingFields(lackingFields);
+  const { lackingResources, strictServiceNames } = release;
+  const lacking = new LackingFields(release.lackingFields);
   const lifecycles = new Map<string, Lifecycle>([
-    ["customresourcedefinitions.apiextensions.k8s.io", CRD_LIFECYCLE],
+    [CRD_KEY, CRD_LIFECYCLE],
     ["services", serviceLifecycle()],
   ]);
   const byResource = new Map<string, ResourceData[]>();
@@ -92,7 +94,12 @@ export function builtinDefinitions(
     if (first === undefined) return [];
     const lifecycle = lifecycles.get(key) ??
       lifecycleOf(key, first.generationFields);
-    const made = definition(key, first, { versions, lifecycle, lacking });
+    const made = definition(key, {
+      ...first,
+      subresources: first.subresources.filter(({ name }) =>
+        !lackingResources.includes(`${key}/${name}`)
+      ),
+    }, { versions, lifecycle, lacking, columns: release.columns[key] });
     return key === "services" && strictServiceNames
       ? [{ ...made, nameRule: "dns-1035-label" }]
       : [made];
@@ -106,10 +113,11 @@ function qualifiedName({ group, plural }: ResourceData): string {
 function definition(
   key: string,
   data: ResourceData,
-  { versions, lifecycle, lacking }: {
+  { versions, lifecycle, lacking, columns }: {
     readonly versions: readonly ResourceData[];
     readonly lifecycle: Lifecycle;
     readonly lacking: LackingFields;
+    readonly columns: readonly string[] | undefined;
   },
 ): ResourceDefinition {
   const { group, plural, singular, kind, scope } = data;
@@ -124,7 +132,7 @@ function definition(
     categories: data.categories,
     verbs: data.verbs,
     versions: versions.map((version) =>
-      new BuiltinVersion(key, version, lacking)
+      new BuiltinVersion(key, version, { lacking, columns })
     ),
     storageVersion: data.version,
     custom: false,
@@ -204,11 +212,20 @@ class BuiltinVersion implements ResourceVersion {
   readonly #resource: string;
   readonly #data: ResourceData;
   readonly #lacking: LackingFields;
+  /** Names of the columns, where the release has fewer. */
+  readonly #names: readonly string[] | undefined;
   #type: GoType | undefined;
   #columns: readonly TableColumn[] | undefined;
   #empty: UntypedObject | undefined;
 
-  constructor(resource: string, data: ResourceData, lacking: LackingFields) {
+  constructor(
+    resource: string,
+    data: ResourceData,
+    { lacking, columns }: {
+      readonly lacking: LackingFields;
+      readonly columns: readonly string[] | undefined;
+    },
+  ) {
     this.name = data.version;
     this.selectableFields = selectableFieldsOf(
       resource,
@@ -219,6 +236,7 @@ class BuiltinVersion implements ResourceVersion {
     this.#resource = resource;
     this.#data = data;
     this.#lacking = lacking;
+    this.#names = columns;
   }
 
   get deprecationWarning(): string | undefined {
@@ -242,7 +260,7 @@ class BuiltinVersion implements ResourceVersion {
         priority,
         description: "",
       }),
-    );
+    ).filter(({ name }) => this.#names?.includes(name) ?? true);
   }
 
   decode(body: UntypedObject): DecodedBody {
@@ -277,11 +295,17 @@ class BuiltinVersion implements ResourceVersion {
   }
 
   get nullRows(): boolean {
-    return !hasOwnColumns(this.#resource);
+    return !hasOwnColumns(this.#resource) || this.#resource === CRD_KEY;
   }
 
   cells(object: UntypedObject, now: number): readonly unknown[] {
-    return rowOf(this.#resource, object, now);
+    const cells = rowOf(this.#resource, object, now);
+    const names = this.#names;
+    return names === undefined
+      ? cells
+      : cells.filter((_, index) =>
+        names.includes(this.#data.columns[index]?.[0] ?? "")
+      );
   }
 
   rowConditions(

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
-import { NEWER } from "./data/newer_release.ts";
+import { EARLIER } from "./data/earlier_release.ts";
 import { type GoType, structIn } from "./go_types.ts";
 
 /** Fields that 1.37 adds and stores; those of TokenRequests are not stored. */
@@ -16,11 +16,13 @@ const ENABLED: readonly string[] = [
  * send them and own them, but they are not stored.
  */
 const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
-  ...Object.entries(NEWER.fields).filter(([name]) => !ENABLED.includes(name)),
+  ...Object.entries(EARLIER.lackingFields).filter(([name]) =>
+    !ENABLED.includes(name)
+  ),
   ["io.k8s.api.storage.v1.CSINodeStatus", ["storageHealth"]],
   ["io.k8s.api.core.v1.PodSpec", [
     "schedulingGroup",
-    ...NEWER.fields["io.k8s.api.core.v1.PodSpec"] ?? [],
+    ...EARLIER.lackingFields["io.k8s.api.core.v1.PodSpec"] ?? [],
   ]],
   ["io.k8s.api.core.v1.Lifecycle", ["stopSignal"]],
   ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],

@@ -241,6 +241,16 @@ export const CELL_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   quota,
   roles,
   seconds: (seconds: number) => humanDuration(seconds * 1_000),
+  servedVersions: (
+    versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly storage: boolean;
+    }[] = [],
+  ) =>
+    versions.filter(({ served }) => served).map(({ name, storage }) =>
+      storage ? `${name}(storage)` : name
+    ).sort().join(","),
   /** Selector as text for most columns, with `<none>` for an empty one. */
   selector: (selector?: LabelSelector) => {
     const text = selectorText(selector);
