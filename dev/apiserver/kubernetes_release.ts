@@ -37,6 +37,11 @@ export interface KubernetesRelease {
    * moves to another version, keeps the earlier ones; to 1.36 it removes them.
    */
   readonly keepsOwners: boolean;
+  /**
+   * Whether bound PersistentVolumeClaims have the condition `Unused`, by the gate
+   * PersistentVolumeClaimUnusedSinceTime, which is on from 1.37.
+   */
+  readonly marksUnusedClaims: boolean;
 }
 
 type LackingFields = KubernetesRelease["lackingFields"];
@@ -84,6 +89,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
+      marksUnusedClaims: false,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -101,6 +107,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
+      marksUnusedClaims: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
@@ -111,6 +118,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
+      marksUnusedClaims: false,
       lackingFields: EARLIER.lackingFields,
     },
     "1.37": {
@@ -121,6 +129,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       hasItemDefaults: false,
       isDeclarative: true,
       keepsOwners: true,
+      marksUnusedClaims: true,
       lackingFields: EARLIER.ownFields,
     },
   };
