@@ -42,6 +42,13 @@ export interface KubernetesRelease {
    * PersistentVolumeClaimUnusedSinceTime, which is on from 1.37.
    */
   readonly marksUnusedClaims: boolean;
+  /** Whether the roles of a new cluster are those of 1.36, not of 1.37. */
+  readonly hasEarlierRoles: boolean;
+  /**
+   * Whether features that 1.37 enables by default are off: HPAGeneration,
+   * MaxUnavailableStatefulSet and VolumeLimitScaling.
+   */
+  readonly hasEarlierGates: boolean;
 }
 
 type LackingFields = KubernetesRelease["lackingFields"];
@@ -90,6 +97,8 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       isDeclarative: false,
       keepsOwners: false,
       marksUnusedClaims: false,
+      hasEarlierRoles: true,
+      hasEarlierGates: true,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -108,6 +117,8 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       isDeclarative: false,
       keepsOwners: false,
       marksUnusedClaims: false,
+      hasEarlierRoles: true,
+      hasEarlierGates: true,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
@@ -119,6 +130,8 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       isDeclarative: false,
       keepsOwners: false,
       marksUnusedClaims: false,
+      hasEarlierRoles: true,
+      hasEarlierGates: true,
       lackingFields: EARLIER.lackingFields,
     },
     "1.37": {
@@ -130,12 +143,14 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       isDeclarative: true,
       keepsOwners: true,
       marksUnusedClaims: true,
+      hasEarlierRoles: false,
+      hasEarlierGates: false,
       lackingFields: EARLIER.ownFields,
     },
   };
 
 /** The release that is served unless another is asked for. */
-export const DEFAULT_RELEASE: KubernetesRelease = RELEASES["1.36"];
+export const DEFAULT_RELEASE: KubernetesRelease = RELEASES["1.37"];
 
 /** What `/version` answers. */
 export function versionInfo(

@@ -78,6 +78,30 @@ for (const version of VERSIONS) {
     assert.equal(made, 201);
     assert.deepEqual(nodeMade.status, version === "1.37" ? {} : undefined);
 
+    const { status: found, value: role } = await send(
+      "GET",
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:cluster-trust-bundle-discovery",
+    );
+    assert.equal(found, version === "1.37" ? 200 : 404);
+    assert.deepEqual(
+      role.rules,
+      version === "1.37"
+        ? [{
+          verbs: ["get", "list", "watch"],
+          apiGroups: ["certificates.k8s.io"],
+          resources: ["clustertrustbundles"],
+        }]
+        : undefined,
+    );
+    const { value: scheduler } = await send(
+      "GET",
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler",
+    );
+    assert.equal(
+      JSON.stringify(scheduler.rules).includes("devicetaintrules"),
+      version === "1.37",
+    );
+
     const driver = {
       apiVersion: "storage.k8s.io/v1",
       kind: "CSIDriver",

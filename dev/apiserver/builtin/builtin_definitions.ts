@@ -1,5 +1,5 @@
 /**
- * Resource definitions of the built-in kinds of Kubernetes 1.36: decoding,
+ * Resource definitions of the built-in kinds of Kubernetes 1.37: decoding,
  * defaults, validation, lifecycle, conversion and table columns, each in a
  * folder or file of its own, over the OpenAPI data in `data`. Guarantees: the
  * answers equal those of kube-apiserver byte for byte, and the creation of
@@ -34,7 +34,7 @@ import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycle/lifecycle.ts";
 import { LackingFields } from "./lacking_fields.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
-import { toStoredForm } from "./stored_form.ts";
+import { StoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { objectWarnings } from "./object_warnings.ts";
 import { validatorsOf } from "./validation/validators.ts";
@@ -51,6 +51,14 @@ const CRD_KEY = "customresourcedefinitions.apiextensions.k8s.io";
 /** Storage of resources whose objects are stored under another resource. */
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
   new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
+
+/** Stored forms of 1.37, and of releases before it. */
+const FORMS = { newest: new StoredForm(false), earlier: new StoredForm(true) };
+
+/** Resources whose generation is counted from 1.37 on (gate HPAGeneration). */
+const COUNTED_LATELY: readonly string[] = [
+  "horizontalpodautoscalers.autoscaling",
+];
 
 /** Version converters of the resources that have several versions. */
 const CONVERTERS: ReadonlyMap<
@@ -77,7 +85,7 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
 export function builtinDefinitions(
   release: KubernetesRelease = DEFAULT_RELEASE,
 ): readonly ResourceDefinition[] {
-  const { lackingResources, strictServiceNames } = release;
+  const { lackingResources, strictServiceNames, hasEarlierGates } = release;
   const lacking = new LackingFields(release.lackingFields);
   const lifecycles = new Map<string, Lifecycle>([
     [CRD_KEY, CRD_LIFECYCLE],
@@ -92,14 +100,23 @@ export function builtinDefinitions(
   return [...byResource].flatMap(([key, versions]) => {
     const [first] = versions;
     if (first === undefined) return [];
+    const isUncounted = hasEarlierGates && COUNTED_LATELY.includes(key);
     const lifecycle = lifecycles.get(key) ??
-      lifecycleOf(key, first.generationFields);
+      lifecycleOf(key, isUncounted ? [] : first.generationFields);
     const made = definition(key, {
       ...first,
+      ...isUncounted &&
+        { traits: { ...first.traits, hasGeneration: false } },
       subresources: first.subresources.filter(({ name }) =>
         !lackingResources.includes(`${key}/${name}`)
       ),
-    }, { versions, lifecycle, lacking, columns: release.columns[key] });
+    }, {
+      versions,
+      lifecycle,
+      lacking,
+      columns: release.columns[key],
+      isEarlier: hasEarlierGates,
+    });
     return key === "services" && strictServiceNames
       ? [{ ...made, nameRule: "dns-1035-label" }]
       : [made];
@@ -113,13 +130,16 @@ function qualifiedName({ group, plural }: ResourceData): string {
 function definition(
   key: string,
   data: ResourceData,
-  { versions, lifecycle, lacking, columns }: {
+  { versions, lifecycle, lacking, columns, isEarlier }: {
     readonly versions: readonly ResourceData[];
     readonly lifecycle: Lifecycle;
     readonly lacking: LackingFields;
     readonly columns: readonly string[] | undefined;
+    /** Whether features that 1.37 enables are off. */
+    readonly isEarlier: boolean;
   },
 ): ResourceDefinition {
+  const form = isEarlier ? FORMS.earlier : FORMS.newest;
   const { group, plural, singular, kind, scope } = data;
   return {
     group,
@@ -132,7 +152,7 @@ function definition(
     categories: data.categories,
     verbs: data.verbs,
     versions: versions.map((version) =>
-      new BuiltinVersion(key, version, { lacking, columns })
+      new BuiltinVersion(key, version, { lacking, columns, isEarlier })
     ),
     storageVersion: data.version,
     custom: false,
@@ -145,11 +165,11 @@ function definition(
     ...lifecycle,
     prepareForCreate(object, context): void {
       lifecycle.prepareForCreate?.(object, context);
-      toStoredForm(typeOfObject(object), object);
+      form.convert(typeOfObject(object), object);
     },
     prepareForUpdate(object, live, context): void {
       lifecycle.prepareForUpdate?.(object, live, context);
-      toStoredForm(typeOfObject(object), object);
+      form.convert(typeOfObject(object), object);
     },
   };
 }
@@ -214,6 +234,7 @@ class BuiltinVersion implements ResourceVersion {
   readonly #lacking: LackingFields;
   /** Names of the columns, where the release has fewer. */
   readonly #names: readonly string[] | undefined;
+  readonly #isEarlier: boolean;
   #type: GoType | undefined;
   #columns: readonly TableColumn[] | undefined;
   #empty: UntypedObject | undefined;
@@ -221,9 +242,10 @@ class BuiltinVersion implements ResourceVersion {
   constructor(
     resource: string,
     data: ResourceData,
-    { lacking, columns }: {
+    { lacking, columns, isEarlier }: {
       readonly lacking: LackingFields;
       readonly columns: readonly string[] | undefined;
+      readonly isEarlier: boolean;
     },
   ) {
     this.name = data.version;
@@ -237,6 +259,7 @@ class BuiltinVersion implements ResourceVersion {
     this.#data = data;
     this.#lacking = lacking;
     this.#names = columns;
+    this.#isEarlier = isEarlier;
   }
 
   get deprecationWarning(): string | undefined {
@@ -283,7 +306,7 @@ class BuiltinVersion implements ResourceVersion {
   }
 
   setDefaults(object: UntypedObject): void {
-    setTypedDefaults(this.#goType, object);
+    setTypedDefaults(this.#goType, object, this.#isEarlier);
   }
 
   empty(): UntypedObject {

@@ -28,12 +28,16 @@ export const NOW: number = Date.UTC(2026, 0, 1);
 export const NOW_TEXT = "2026-01-01T00:00:00Z";
 export const UID = "11111111-2222-3333-4444-555555555555";
 
-const definitions = builtinDefinitions();
+const definitionsOf: Map<KubernetesRelease, readonly ResourceDefinition[]> =
+  new Map();
 
 /** Definition and version of an object. */
 export function builtinOf(
   object: UntypedObject,
+  release: KubernetesRelease = DEFAULT_RELEASE,
 ): { definition: ResourceDefinition; version: ResourceVersion } {
+  const definitions = definitionsOf.get(release) ?? builtinDefinitions(release);
+  definitionsOf.set(release, definitions);
   const { group, version: name } = parseApiVersion(object.apiVersion ?? "");
   const definition = definitions.find((definition) =>
     definition.group === group && definition.kind === object.kind
@@ -111,8 +115,8 @@ export function createBuiltin(
   objects: readonly UntypedObject[] = [],
   kubernetes?: KubernetesVersion,
 ): { object: UntypedObject; causes: readonly StatusCause[] } {
-  const { definition, version } = builtinOf(body);
   const release = kubernetes ? RELEASES[kubernetes] : DEFAULT_RELEASE;
+  const { definition, version } = builtinOf(body, release);
   const context = hookContext(version.name, objects, release);
   const { object } = version.decode(structuredClone(body));
   version.setDefaults(object);

@@ -230,6 +230,15 @@ export const CELL_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   labels: (labels: Labels = {}) =>
     Object.entries(labels).map(([key, value]) => `${key}=${value}`).sort()
       .join(",") || "<none>",
+  /** Type of the last condition of some types, perhaps only of those that are true. */
+  lastType: (
+    conditions: readonly Condition[] = [],
+    types: readonly string[],
+    onlyTrue: boolean,
+  ) =>
+    conditions.findLast(({ type, status }) =>
+      types.includes(type) && (!onlyTrue || status === "True")
+    )?.type,
   len: (list: readonly unknown[] = []) => list.length,
   lower: (text = "") => text.toLowerCase(),
   metrics: metricsText,

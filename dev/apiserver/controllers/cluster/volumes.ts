@@ -2,6 +2,7 @@ import { Quantity } from "@coracle/operator/client";
 import {
   PersistentVolume,
   PersistentVolumeClaim,
+  type PersistentVolumeClaimCondition,
   Pod,
 } from "@coracle/operator/kinds";
 import { type ControllerApi, matcher } from "../controller_api.ts";
@@ -234,9 +235,11 @@ async function markUse(
   const { conditions = [] } = claim.status ?? {};
   const before = conditions.find(({ type }) => type === "Unused");
   if (before && (before.status === "True") !== isUsed) return;
-  const unused = {
+  const unused: PersistentVolumeClaimCondition = {
     type: "Unused",
     status: isUsed ? "False" : "True",
+    // Go writes a time that is not set.
+    lastProbeTime: null as never,
     lastTransitionTime: api.time,
     reason: isUsed ? "PodUsingPVC" : "NoPodsUsingPVC",
     message: isUsed
