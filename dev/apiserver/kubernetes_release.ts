@@ -49,6 +49,11 @@ export interface KubernetesRelease {
    * MaxUnavailableStatefulSet and VolumeLimitScaling.
    */
   readonly hasEarlierGates: boolean;
+  /**
+   * Whether the syntax of a patch is checked before its object is looked for, as
+   * from 1.37, and errors speak of patches instead of YAML.
+   */
+  readonly checksPatchesFirst: boolean;
 }
 
 type LackingFields = KubernetesRelease["lackingFields"];
@@ -99,6 +104,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       marksUnusedClaims: false,
       hasEarlierRoles: true,
       hasEarlierGates: true,
+      checksPatchesFirst: false,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -119,6 +125,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       marksUnusedClaims: false,
       hasEarlierRoles: true,
       hasEarlierGates: true,
+      checksPatchesFirst: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
@@ -132,6 +139,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       marksUnusedClaims: false,
       hasEarlierRoles: true,
       hasEarlierGates: true,
+      checksPatchesFirst: false,
       lackingFields: EARLIER.lackingFields,
     },
     "1.37": {
@@ -145,6 +153,7 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       marksUnusedClaims: true,
       hasEarlierRoles: false,
       hasEarlierGates: false,
+      checksPatchesFirst: true,
       lackingFields: EARLIER.ownFields,
     },
   };

@@ -374,6 +374,49 @@ test("A server of 1.37 names each fixed field of a StatefulSet, and a roleRef", 
   assert.deepEqual(others, [`${role}: cannot change roleRef`]);
 });
 
+test("A patch that cannot be read is refused in the words of the version", async () => {
+  const yaml = "yaml: line 1: did not find expected ',' or ']'";
+  const object = "value of type map[string]interface {}";
+  for (
+    const [version, expected] of [
+      ["1.36", [
+        `400 error decoding YAML: error converting YAML to JSON: ${yaml}`,
+        `400 error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go ${object}`,
+        '404 configmaps "x" not found',
+        '404 configmaps "x" not found',
+      ]],
+      ["1.37", [
+        `400 error encoding patch: ${yaml}`,
+        `400 error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go ${object}`,
+        "400 invalid JSON patch",
+        '404 configmaps "x" not found',
+      ]],
+    ] as const
+  ) {
+    const server = await ApiServer.start({ port: false, version });
+    const found: string[] = [];
+    for (
+      const [type, body] of [
+        ["apply-patch+yaml", "a: [b"],
+        ["apply-patch+yaml", "- a"],
+        ["merge-patch+json", "{"],
+        ["merge-patch+json", "[1]"],
+      ] as const
+    ) {
+      const answer = await server.transport.send({
+        method: "PATCH",
+        path: "/api/v1/namespaces/default/configmaps/x?fieldManager=a",
+        headers: { "content-type": `application/${type}` },
+        body,
+      });
+      const { message } = await readDocument(answer.body);
+      found.push(`${answer.status} ${message}`);
+    }
+    assert.deepEqual(found, expected);
+    await server.stop();
+  }
+});
+
 test("A server refuses a version that it does not reproduce", async () => {
   await assert.rejects(
     ApiServer.start({ version: "1.38" as KubernetesVersion }),

@@ -571,9 +571,15 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       awaited(GROWN_CLAIM, { status: 200 }),
       [GROWN_CLAIM[0], GROWN_CLAIM[1], {
         ...MERGE,
-        ignore: ["metadata.managedFields", "status.conditions"],
+        ignore: [
+          "metadata.managedFields",
+          "metadata.resourceVersion",
+          "status.conditions",
+        ],
       }],
-      ["DELETE /apis/storage.k8s.io/v1/storageclasses/NS"],
+      ["DELETE /apis/storage.k8s.io/v1/storageclasses/NS", undefined, {
+        ignore: ["metadata.resourceVersion"],
+      }],
     ],
   },
 ];
