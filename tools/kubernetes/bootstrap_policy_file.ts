@@ -71,10 +71,22 @@ const entries = entriesIn(folder);
 const earlier = new Map(
   entriesIn(earlierFolder).map((one) => [one.key, one.object]),
 );
-/** Places in the list, and what stands there in the earlier release. */
+/** Places in the list, with the rules that the earlier release lacks there. */
 const changes = entries.flatMap(({ key, object }, index) => {
   const before = earlier.get(key);
-  return isDeepStrictEqual(before, object) ? [] : [[index, before ?? null]];
+  if (isDeepStrictEqual(before, object)) return [];
+  if (before === undefined) return [[index]];
+  const [now, then] = [object as ClusterRole, before as ClusterRole];
+  const added = now.rules?.flatMap((rule, place) =>
+    then.rules?.some((one) =>
+        isDeepStrictEqual(one, rule)
+      )
+      ? []
+      : [place]
+  ) ?? [];
+  const rules = now.rules?.filter((_, place) => !added.includes(place));
+  if (isDeepStrictEqual({ ...now, rules }, then)) return [[index, added]];
+  throw new Error(`Cannot write the policy: another ${key} had other rules`);
 });
 const lost = [...earlier.keys()].filter((key) =>
   !entries.some((one) => one.key === key)
@@ -98,7 +110,8 @@ export const BOOTSTRAP_POLICY: string = ${
 
 /**
  * Entries that differ in the release before the newest, as JSON: the place in
- * the list, and what stands there; null for nothing.
+ * the list, and the places of the rules that it lacks; only the first if it lacks
+ * the whole entry.
  */
 export const EARLIER_POLICY: string = ${jsonLiteral(changes)};
 `,

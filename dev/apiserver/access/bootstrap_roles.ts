@@ -26,14 +26,16 @@ export function bootstrapRoles(
 function policyEntries(isEarlier: boolean): readonly UntypedObject[] {
   const entries = JSON.parse(BOOTSTRAP_POLICY) as UntypedObject[];
   if (!isEarlier) return entries;
-  const changes = new Map(
-    JSON.parse(EARLIER_POLICY) as readonly [number, UntypedObject | null][],
-  );
-  return entries.flatMap((entry, index) =>
-    changes.get(index) ?? (
-      changes.has(index) ? [] : entry
-    )
-  );
+  const lines = JSON.parse(EARLIER_POLICY) as [number, number[]?][];
+  const changes = new Map(lines.map(([place, added]) => [place, added]));
+  return entries.flatMap((entry, index) => {
+    if (!changes.has(index)) return entry;
+    const added = changes.get(index);
+    if (added === undefined) return [];
+    const { rules = [], ...rest } = entry as unknown as ClusterRole;
+    const kept = rules.filter((_, place) => !added.includes(place));
+    return { ...rest, rules: kept } as unknown as UntypedObject;
+  });
 }
 
 /** Binding of the role of a controller to its service account; none for other roles. */
