@@ -8,8 +8,8 @@ import type { ConditionFields, IntOrString, Time } from "./values.ts";
 
 /** Object of the kind ControllerRevision (apps/v1), see https://kubernetes.io/docs/reference/kubernetes-api/apps/controller-revision-v1/ */
 export interface ControllerRevision extends KubernetesObject {
-  data?: Record<string, unknown> | undefined;
-  revision: number;
+  data: Record<string, unknown>;
+  revision?: number | undefined;
 }
 export const ControllerRevision: ResolvedKind<ControllerRevision> = { group: "apps", version: "v1", kind: "ControllerRevision", plural: "controllerrevisions", scope: "Namespaced" };
 
@@ -258,5 +258,5 @@ export interface StatefulSetStatus {
 /** Type of `StatefulSetSpec.updateStrategy` (apps/v1). */
 export interface StatefulSetUpdateStrategy {
   rollingUpdate?: RollingUpdateStatefulSetStrategy | undefined;
-  type?: "OnDelete" | "RollingUpdate" | undefined;
+  type?: "OnDelete" | "Recreate" | "RollingUpdate" | undefined;
 }

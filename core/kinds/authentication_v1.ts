@@ -31,6 +31,7 @@ export interface TokenRequest extends KubernetesObject {
 
 /** Type of `TokenRequest.spec` (authentication/v1). */
 export interface TokenRequestSpec {
+  attestations?: Record<string, string[]> | undefined;
   audiences?: string[] | undefined;
   boundObjectRef?: BoundObjectReference | undefined;
   expirationSeconds?: number | undefined;

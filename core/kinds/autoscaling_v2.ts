@@ -71,6 +71,8 @@ export interface HorizontalPodAutoscalerBehavior {
 
 /** Type of `HorizontalPodAutoscalerStatus.conditions` (autoscaling/v2). */
 export interface HorizontalPodAutoscalerCondition extends ConditionFields {
+  /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
+  observedGeneration?: number | undefined;
 }
 
 /** Type of `HorizontalPodAutoscaler.spec` (autoscaling/v2). */

@@ -4,6 +4,7 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject, ObjectMeta } from "../api/object.ts";
 import type { ObjectReference, PodTemplateSpec } from "./core_v1.ts";
 import type { LabelSelector } from "./meta_v1.ts";
+import type { WorkloadPodGroupDisruptionMode, WorkloadPodGroupResourceClaim, WorkloadPodGroupSchedulingConstraints, WorkloadPodGroupSchedulingPolicy } from "./scheduling_v1alpha3.ts";
 import type { ConditionFields, Time } from "./values.ts";
 
 /** Object of the kind CronJob (batch/v1), see https://kubernetes.io/docs/reference/kubernetes-api/batch/cron-job-v1/ */
@@ -55,6 +56,15 @@ export interface JobCondition extends ConditionFields {
   lastProbeTime?: Time | undefined;
 }
 
+/** Type of `JobSpec.scheduling` (batch/v1). */
+export interface JobSchedulingConfiguration {
+  disruptionMode?: WorkloadPodGroupDisruptionMode | undefined;
+  /** List with the key `name`. */
+  resourceClaims?: WorkloadPodGroupResourceClaim[] | undefined;
+  schedulingConstraints?: WorkloadPodGroupSchedulingConstraints | undefined;
+  schedulingPolicy?: WorkloadPodGroupSchedulingPolicy | undefined;
+}
+
 /** Type of `Job.spec` and `JobTemplateSpec.spec` (batch/v1). */
 export interface JobSpec {
   /** Seconds after whose end the Job fails and its pods are stopped. */
@@ -74,6 +84,7 @@ export interface JobSpec {
   /** Which failures of pods end the Job or do not count as retries. */
   podFailurePolicy?: PodFailurePolicy | undefined;
   podReplacementPolicy?: "Failed" | "TerminatingOrFailed" | undefined;
+  scheduling?: JobSchedulingConfiguration | undefined;
   /** Selector of the pods, which the server sets. */
   selector?: LabelSelector | undefined;
   successPolicy?: SuccessPolicy | undefined;

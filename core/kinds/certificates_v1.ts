@@ -2,6 +2,7 @@
 // deno-fmt-ignore-file
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import type { Condition } from "./meta_v1.ts";
 import type { ConditionFields, Time } from "./values.ts";
 
 /** Object of the kind CertificateSigningRequest (certificates/v1), see https://kubernetes.io/docs/reference/kubernetes-api/certificates/certificate-signing-request-v1/ */
@@ -35,4 +36,48 @@ export interface CertificateSigningRequestStatus {
   certificate?: string | undefined;
   /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: CertificateSigningRequestCondition[] | undefined;
+}
+
+/** Object of the kind ClusterTrustBundle (certificates/v1), see https://kubernetes.io/docs/reference/kubernetes-api/certificates/cluster-trust-bundle-v1/ */
+export interface ClusterTrustBundle extends KubernetesObject {
+  spec: ClusterTrustBundleSpec;
+}
+export const ClusterTrustBundle: ResolvedKind<ClusterTrustBundle> = { group: "certificates.k8s.io", version: "v1", kind: "ClusterTrustBundle", plural: "clustertrustbundles", scope: "Cluster" };
+
+/** Type of `ClusterTrustBundle.spec` (certificates/v1). */
+export interface ClusterTrustBundleSpec {
+  signerName?: string | undefined;
+  trustBundle: string;
+}
+
+/** Object of the kind PodCertificateRequest (certificates/v1), see https://kubernetes.io/docs/reference/kubernetes-api/certificates/pod-certificate-request-v1/ */
+export interface PodCertificateRequest extends KubernetesObject {
+  spec: PodCertificateRequestSpec;
+  status?: PodCertificateRequestStatus | undefined;
+}
+export const PodCertificateRequest: ResolvedKind<PodCertificateRequest> = { group: "certificates.k8s.io", version: "v1", kind: "PodCertificateRequest", plural: "podcertificaterequests", scope: "Namespaced" };
+
+/** Type of `PodCertificateRequest.spec` (certificates/v1). */
+export interface PodCertificateRequestSpec {
+  maxExpirationSeconds?: number | undefined;
+  nodeName: string;
+  nodeUID: string;
+  podName: string;
+  podUID: string;
+  serviceAccountName: string;
+  serviceAccountUID: string;
+  signerName: string;
+  /** In base64. */
+  stubPKCS10Request: string;
+  unverifiedUserAnnotations?: Record<string, string> | undefined;
+}
+
+/** Type of `PodCertificateRequest.status` (certificates/v1). */
+export interface PodCertificateRequestStatus {
+  beginRefreshAt?: Time | undefined;
+  certificateChain?: string | undefined;
+  /** Latest observations of the state, one per type, such as `Ready`. */
+  conditions?: Condition[] | undefined;
+  notAfter?: Time | undefined;
+  notBefore?: Time | undefined;
 }

@@ -148,6 +148,7 @@ export interface ClusterTrustBundleProjection {
   optional?: boolean | undefined;
   path: string;
   signerName?: string | undefined;
+  user?: number | undefined;
 }
 
 /** Type of `ComponentStatus.conditions` (core/v1). */
@@ -212,6 +213,7 @@ export interface ConfigMapProjection {
 export interface ConfigMapVolumeSource {
   /** Mode bits of the files, such as `0o440`; 0o644 if absent. */
   defaultMode?: number | undefined;
+  defaultUser?: number | undefined;
   /** Keys that become files, and their paths; all keys if absent. */
   items?: KeyToPath[] | undefined;
   /** Name of the ConfigMap. */
@@ -393,11 +395,13 @@ export interface DownwardAPIVolumeFile {
   mode?: number | undefined;
   path: string;
   resourceFieldRef?: ResourceFieldSelector | undefined;
+  user?: number | undefined;
 }
 
 /** Type of `Volume.downwardAPI` (core/v1). */
 export interface DownwardAPIVolumeSource {
   defaultMode?: number | undefined;
+  defaultUser?: number | undefined;
   items?: DownwardAPIVolumeFile[] | undefined;
 }
 
@@ -405,6 +409,7 @@ export interface DownwardAPIVolumeSource {
 export interface EmptyDirVolumeSource {
   /** `Memory` for a file system in memory; the disk of the node if absent. */
   medium?: string | undefined;
+  mode?: number | undefined;
   /** Size after which the pod is evicted. */
   sizeLimit?: Quantity | undefined;
 }
@@ -517,6 +522,12 @@ export interface EventSource {
   host?: string | undefined;
 }
 
+/** Type of `PodSpec.evictionResponders` (core/v1). */
+export interface EvictionResponder {
+  name: string;
+  priority: number;
+}
+
 /** Type of `LifecycleHandler.exec` and `Probe.exec` (core/v1). */
 export interface ExecAction {
   /** Command in the container, without a shell; exit code 0 is a success. */
@@ -574,6 +585,7 @@ export interface GCEPersistentDiskVolumeSource {
 
 /** Type of `Probe.grpc` (core/v1). */
 export interface GRPCAction {
+  mode?: "Plaintext" | "TLS" | undefined;
   port: number;
   service?: string | undefined;
 }
@@ -609,6 +621,7 @@ export interface HTTPGetAction {
   path?: string | undefined;
   /** Number or name of the port. */
   port: IntOrString;
+  protocol?: "HTTP1" | "HTTP2" | undefined;
   /** `HTTP` (if absent) or `HTTPS`, whose certificate is not verified. */
   scheme?: "HTTP" | "HTTPS" | undefined;
 }
@@ -689,6 +702,7 @@ export interface KeyToPath {
   mode?: number | undefined;
   /** Path of the file in the volume. */
   path: string;
+  user?: number | undefined;
 }
 
 /** Type of `Container.lifecycle` and `EphemeralContainer.lifecycle` (core/v1). */
@@ -822,12 +836,28 @@ export interface NodeAffinity {
   requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector | undefined;
 }
 
+/** Type of `NodeAllocatableResourceClaimStatus.mapping` (core/v1). */
+export interface NodeAllocatableMappedResources {
+  name: string;
+  quantity: Quantity;
+}
+
+/** Type of `NodeAllocatableResourceClaimStatus.overhead` (core/v1). */
+export interface NodeAllocatableOverheadResources {
+  name: string;
+  perContainer?: Quantity | undefined;
+  perPod?: Quantity | undefined;
+}
+
 /** Type of `PodStatus.nodeAllocatableResourceClaimStatuses` (core/v1). */
 export interface NodeAllocatableResourceClaimStatus {
   /** Set of values. */
   containers?: string[] | undefined;
+  /** List with the key `name`. */
+  mapping?: NodeAllocatableMappedResources[] | undefined;
+  /** List with the key `name`. */
+  overhead?: NodeAllocatableOverheadResources[] | undefined;
   resourceClaimName: string;
-  resources: Record<string, Quantity>;
 }
 
 /** Type of `NodeStatus.conditions` (core/v1). */
@@ -856,6 +886,12 @@ export interface NodeDaemonEndpoints {
 /** Type of `NodeStatus.features` (core/v1). */
 export interface NodeFeatures {
   supplementalGroupsPolicy?: boolean | undefined;
+}
+
+/** Type of `NodeSpec.podPreemptionPolicy` (core/v1). */
+export interface NodePodPreemptionPolicy {
+  /** Set of values. */
+  disableResizePreemption?: string[] | undefined;
 }
 
 /** Type of `NodeStatus.runtimeHandlers` (core/v1). */
@@ -895,6 +931,7 @@ export interface NodeSpec {
   podCIDR?: string | undefined;
   /** Set of values. */
   podCIDRs?: string[] | undefined;
+  podPreemptionPolicy?: NodePodPreemptionPolicy | undefined;
   providerID?: string | undefined;
   /** Taints, which keep pods without a toleration away. */
   taints?: Taint[] | undefined;
@@ -940,6 +977,7 @@ export interface NodeSystemInfo {
   machineID: string;
   operatingSystem: string;
   osImage: string;
+  runningInUserNamespace?: boolean | undefined;
   swap?: NodeSwapStatus | undefined;
   systemUUID: string;
 }
@@ -1008,6 +1046,7 @@ export interface PersistentVolumeClaimStatus {
   /** Latest observations of the state, one per type, such as `Ready`. */
   conditions?: PersistentVolumeClaimCondition[] | undefined;
   currentVolumeAttributesClassName?: string | undefined;
+  healthStatus?: VolumeHealthStatus | undefined;
   modifyVolumeStatus?: ModifyVolumeStatus | undefined;
   /** `Pending`, `Bound` or `Lost`. */
   phase?: "Bound" | "Lost" | "Pending" | undefined;
@@ -1113,6 +1152,7 @@ export interface PodCertificateProjection {
   keyType: string;
   maxExpirationSeconds?: number | undefined;
   signerName: string;
+  user?: number | undefined;
   userAnnotations?: Record<string, string> | undefined;
 }
 
@@ -1219,6 +1259,8 @@ export interface PodSpec {
   enableServiceLinks?: boolean | undefined;
   /** List with the key `name`. */
   ephemeralContainers?: EphemeralContainer[] | undefined;
+  /** List with the key `name`. */
+  evictionResponders?: EvictionResponder[] | undefined;
   /** List with the key `ip`. */
   hostAliases?: HostAlias[] | undefined;
   hostIPC?: boolean | undefined;
@@ -1287,6 +1329,7 @@ export interface PodStatus {
   hostIPs?: HostIP[] | undefined;
   initContainerStatuses?: ContainerStatus[] | undefined;
   message?: string | undefined;
+  /** List with the key `resourceClaimName`. */
   nodeAllocatableResourceClaimStatuses?: NodeAllocatableResourceClaimStatus[] | undefined;
   nominatedNodeName?: string | undefined;
   /** Generation of the spec that the status describes; the status is out of date while `metadata.generation` is greater. */
@@ -1307,6 +1350,8 @@ export interface PodStatus {
   resources?: ResourceRequirements | undefined;
   /** Time at which the kubelet accepted the pod. */
   startTime?: Time | undefined;
+  /** List with the key `name`. */
+  volumeHealth?: PodVolumeHealth[] | undefined;
 }
 
 /** Object of the kind PodTemplate (core/v1), see https://kubernetes.io/docs/reference/kubernetes-api/core/pod-template-v1/ */
@@ -1321,6 +1366,15 @@ export interface PodTemplateSpec {
   metadata?: Partial<ObjectMeta> | undefined;
   /** Desired state of the pods. */
   spec: PodSpec;
+}
+
+/** Type of `PodStatus.volumeHealth` (core/v1). */
+export interface PodVolumeHealth {
+  /** List with the keys `status` and `reason`. */
+  healthConditions?: VolumeHealthCondition[] | undefined;
+  /** Time at which `status` changed last. */
+  lastTransitionTime?: Time | undefined;
+  name: string;
 }
 
 /** Type of `LoadBalancerIngress.ports` (core/v1). */
@@ -1369,6 +1423,7 @@ export interface Probe {
 /** Type of `Volume.projected` (core/v1). */
 export interface ProjectedVolumeSource {
   defaultMode?: number | undefined;
+  defaultUser?: number | undefined;
   sources?: VolumeProjection[] | undefined;
 }
 
@@ -1608,6 +1663,7 @@ export interface SecretReference {
 export interface SecretVolumeSource {
   /** Mode bits of the files, such as `0o440`; 0o644 if absent. */
   defaultMode?: number | undefined;
+  defaultUser?: number | undefined;
   /** Keys that become files, and their paths; all keys if absent. */
   items?: KeyToPath[] | undefined;
   /** Whether the pod starts although the object is missing. */
@@ -1663,6 +1719,7 @@ export interface ServiceAccountTokenProjection {
   audience?: string | undefined;
   expirationSeconds?: number | undefined;
   path: string;
+  user?: number | undefined;
 }
 
 /** Type of `ServiceSpec.ports` (core/v1). */
@@ -1880,8 +1937,25 @@ export interface VolumeDevice {
   name: string;
 }
 
+/** Type of `PodVolumeHealth.healthConditions` and `VolumeHealthStatus.healthConditions` (core/v1). */
+export interface VolumeHealthCondition {
+  message?: string | undefined;
+  reason: string;
+  status: "DataLoss" | "Degraded" | "Inaccessible";
+}
+
+/** Type of `PersistentVolumeClaimStatus.healthStatus` (core/v1). */
+export interface VolumeHealthStatus {
+  /** List with the keys `status` and `reason`. */
+  healthConditions?: VolumeHealthCondition[] | undefined;
+  /** Time at which `status` changed last. */
+  lastTransitionTime?: Time | undefined;
+}
+
 /** Type of `Container.volumeMounts` and `EphemeralContainer.volumeMounts` (core/v1). */
 export interface VolumeMount {
+  /** Set of values. */
+  bindMountOptions?: string[] | undefined;
   /** Path in the container. */
   mountPath: string;
   mountPropagation?: "Bidirectional" | "HostToContainer" | "None" | undefined;

@@ -29,7 +29,7 @@ export interface FlowSchemaCondition {
   message?: string | undefined;
   reason?: string | undefined;
   status?: string | undefined;
-  type?: string | undefined;
+  type: string;
 }
 
 /** Type of `FlowSchema.spec` (flowcontrol/v1). */
@@ -102,7 +102,7 @@ export interface PriorityLevelConfigurationCondition {
   message?: string | undefined;
   reason?: string | undefined;
   status?: string | undefined;
-  type?: string | undefined;
+  type: string;
 }
 
 /** Type of `FlowSchemaSpec.priorityLevelConfiguration` (flowcontrol/v1). */

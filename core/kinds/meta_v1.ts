@@ -2,7 +2,7 @@
 // deno-fmt-ignore-file
 import type { Time } from "./values.ts";
 
-/** Type of `ServiceStatus.conditions`, `ServiceCIDRStatus.conditions` and 3 more (meta/v1). */
+/** Type of `ServiceStatus.conditions`, `ServiceCIDRStatus.conditions` and 6 more (meta/v1). */
 export interface Condition {
   /** Time at which `status` changed last. */
   lastTransitionTime: Time;
@@ -35,6 +35,12 @@ export interface FieldSelectorRequirement {
   key: string;
   operator: string;
   values?: string[] | undefined;
+}
+
+/** Type of `StorageVersionMigrationSpec.resource` (meta/v1). */
+export interface GroupResource {
+  group: string;
+  resource: string;
 }
 
 /** Type of `ClusterTrustBundleProjection.labelSelector`, `PersistentVolumeClaimSpec.selector` and 22 more (meta/v1). */

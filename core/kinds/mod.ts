@@ -47,4 +47,6 @@ export * from "./policy_v1.ts";
 export * from "./rbac_v1.ts";
 export * from "./resource_v1.ts";
 export * from "./scheduling_v1.ts";
+export * from "./scheduling_v1alpha3.ts";
 export * from "./storage_v1.ts";
+export * from "./storagemigration_v1.ts";

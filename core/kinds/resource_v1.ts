@@ -71,7 +71,7 @@ export interface Device {
   capacity?: Record<string, DeviceCapacity> | undefined;
   consumesCounters?: DeviceCounterConsumption[] | undefined;
   name: string;
-  nodeAllocatableResourceMappings?: Record<string, NodeAllocatableResourceMapping> | undefined;
+  nodeAllocatableResources?: Record<string, NodeAllocatableResource> | undefined;
   nodeName?: string | undefined;
   nodeSelector?: NodeSelector | undefined;
   taints?: DeviceTaint[] | undefined;
@@ -123,7 +123,7 @@ export interface DeviceClaimConfiguration {
 
 /** Object of the kind DeviceClass (resource/v1), see https://kubernetes.io/docs/reference/kubernetes-api/resource/device-class-v1/ */
 export interface DeviceClass extends KubernetesObject {
-  spec: DeviceClassSpec;
+  spec?: DeviceClassSpec | undefined;
 }
 export const DeviceClass: ResolvedKind<DeviceClass> = { group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", scope: "Cluster" };
 
@@ -148,8 +148,15 @@ export interface DeviceConstraint {
 
 /** Type of `Device.consumesCounters` (resource/v1). */
 export interface DeviceCounterConsumption {
+  compatibilityGroups?: string[] | undefined;
   counterSet: string;
   counters: Record<string, Counter>;
+}
+
+/** Type of `DeviceSubRequest.derivedAttributes` and `ExactDeviceRequest.derivedAttributes` (resource/v1). */
+export interface DeviceDerivedAttribute {
+  expression: string;
+  name: string;
 }
 
 /** Type of `DeviceClaim.requests` (resource/v1). */
@@ -170,6 +177,8 @@ export interface DeviceRequestAllocationResult {
   pool: string;
   request: string;
   shareID?: string | undefined;
+  /** Set of values. */
+  skipNodeOperations?: ("*" | "NodePrepareResources" | "NodeUnprepareResources")[] | undefined;
   tolerations?: DeviceToleration[] | undefined;
 }
 
@@ -183,18 +192,45 @@ export interface DeviceSubRequest {
   allocationMode?: "All" | "ExactCount" | undefined;
   capacity?: CapacityRequirements | undefined;
   count?: number | undefined;
+  derivedAttributes?: DeviceDerivedAttribute[] | undefined;
   deviceClassName: string;
   name: string;
   selectors?: DeviceSelector[] | undefined;
   tolerations?: DeviceToleration[] | undefined;
 }
 
-/** Type of `Device.taints` (resource/v1). */
+/** Type of `Device.taints` and `DeviceTaintRuleSpec.taint` (resource/v1). */
 export interface DeviceTaint {
   effect: "NoExecute" | "NoSchedule" | "None";
   key: string;
   timeAdded?: Time | undefined;
   value?: string | undefined;
+}
+
+/** Object of the kind DeviceTaintRule (resource/v1), see https://kubernetes.io/docs/reference/kubernetes-api/resource/device-taint-rule-v1/ */
+export interface DeviceTaintRule extends KubernetesObject {
+  spec: DeviceTaintRuleSpec;
+  status?: DeviceTaintRuleStatus | undefined;
+}
+export const DeviceTaintRule: ResolvedKind<DeviceTaintRule> = { group: "resource.k8s.io", version: "v1", kind: "DeviceTaintRule", plural: "devicetaintrules", scope: "Cluster" };
+
+/** Type of `DeviceTaintRule.spec` (resource/v1). */
+export interface DeviceTaintRuleSpec {
+  deviceSelector?: DeviceTaintSelector | undefined;
+  taint: DeviceTaint;
+}
+
+/** Type of `DeviceTaintRule.status` (resource/v1). */
+export interface DeviceTaintRuleStatus {
+  /** Latest observations of the state, one per type, such as `Ready`. */
+  conditions?: Condition[] | undefined;
+}
+
+/** Type of `DeviceTaintRuleSpec.deviceSelector` (resource/v1). */
+export interface DeviceTaintSelector {
+  device?: string | undefined;
+  driver?: string | undefined;
+  pool?: string | undefined;
 }
 
 /** Type of `DeviceRequestAllocationResult.tolerations`, `DeviceSubRequest.tolerations` and 1 more (resource/v1). */
@@ -213,6 +249,7 @@ export interface ExactDeviceRequest {
   allocationMode?: "All" | "ExactCount" | undefined;
   capacity?: CapacityRequirements | undefined;
   count?: number | undefined;
+  derivedAttributes?: DeviceDerivedAttribute[] | undefined;
   deviceClassName: string;
   selectors?: DeviceSelector[] | undefined;
   tolerations?: DeviceToleration[] | undefined;
@@ -225,10 +262,23 @@ export interface NetworkDeviceData {
   ips?: string[] | undefined;
 }
 
-/** Type of `Device.nodeAllocatableResourceMappings` (resource/v1). */
-export interface NodeAllocatableResourceMapping {
-  allocationMultiplier?: Quantity | undefined;
+/** Type of `NodeAllocatableResource.mapping` (resource/v1). */
+export interface NodeAllocatableMapping {
   capacityKey?: string | undefined;
+  capacityMultiplier?: Quantity | undefined;
+  deviceMultiplier?: Quantity | undefined;
+}
+
+/** Type of `NodeAllocatableResource.overhead` (resource/v1). */
+export interface NodeAllocatableOverhead {
+  perContainer?: Quantity | undefined;
+  perPod?: Quantity | undefined;
+}
+
+/** Type of `Device.nodeAllocatableResources` (resource/v1). */
+export interface NodeAllocatableResource {
+  mapping?: NodeAllocatableMapping | undefined;
+  overhead?: NodeAllocatableOverhead | undefined;
 }
 
 /** Type of `DeviceAllocationConfiguration.opaque`, `DeviceClaimConfiguration.opaque` and 1 more (resource/v1). */
@@ -261,14 +311,14 @@ export interface ResourceClaimStatus {
 
 /** Object of the kind ResourceClaimTemplate (resource/v1), see https://kubernetes.io/docs/reference/kubernetes-api/resource/resource-claim-template-v1/ */
 export interface ResourceClaimTemplate extends KubernetesObject {
-  spec: ResourceClaimTemplateSpec;
+  spec?: ResourceClaimTemplateSpec | undefined;
 }
 export const ResourceClaimTemplate: ResolvedKind<ResourceClaimTemplate> = { group: "resource.k8s.io", version: "v1", kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates", scope: "Namespaced" };
 
 /** Type of `ResourceClaimTemplate.spec` (resource/v1). */
 export interface ResourceClaimTemplateSpec {
   metadata?: Partial<ObjectMeta> | undefined;
-  spec: ResourceClaimSpec;
+  spec?: ResourceClaimSpec | undefined;
 }
 
 /** Type of `ResourceSliceSpec.pool` (resource/v1). */
@@ -280,7 +330,7 @@ export interface ResourcePool {
 
 /** Object of the kind ResourceClaim (resource/v1), see https://kubernetes.io/docs/reference/kubernetes-api/resource/resource-claim-v1/ */
 export interface ResourceResourceClaim extends KubernetesObject {
-  spec: ResourceClaimSpec;
+  spec?: ResourceClaimSpec | undefined;
   status?: ResourceClaimStatus | undefined;
 }
 export const ResourceResourceClaim: ResolvedKind<ResourceResourceClaim> = { group: "resource.k8s.io", version: "v1", kind: "ResourceClaim", plural: "resourceclaims", scope: "Namespaced" };
@@ -298,7 +348,10 @@ export interface ResourceSliceSpec {
   driver: string;
   nodeName?: string | undefined;
   nodeSelector?: NodeSelector | undefined;
+  partitionTypeAttribute?: string | undefined;
   perDeviceNodeSelection?: boolean | undefined;
   pool: ResourcePool;
   sharedCounters?: CounterSet[] | undefined;
+  /** Set of values. */
+  skipNodeOperations?: ("*" | "NodePrepareResources" | "NodeUnprepareResources")[] | undefined;
 }

@@ -31,6 +31,7 @@ export interface CSIDriverSpec {
 /** Object of the kind CSINode (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/csi-node-v1/ */
 export interface CSINode extends KubernetesObject {
   spec: CSINodeSpec;
+  status?: CSINodeStatus | undefined;
 }
 export const CSINode: ResolvedKind<CSINode> = { group: "storage.k8s.io", version: "v1", kind: "CSINode", plural: "csinodes", scope: "Cluster" };
 
@@ -46,6 +47,12 @@ export interface CSINodeDriver {
 export interface CSINodeSpec {
   /** List with the key `name`. */
   drivers: CSINodeDriver[];
+}
+
+/** Type of `CSINode.status` (storage/v1). */
+export interface CSINodeStatus {
+  /** List with the key `name`. */
+  storageHealth?: StorageHealth[] | undefined;
 }
 
 /** Object of the kind CSIStorageCapacity (storage/v1), see https://kubernetes.io/docs/reference/kubernetes-api/storage/csi-storage-capacity-v1/ */
@@ -72,6 +79,23 @@ export interface StorageClass extends KubernetesObject {
   volumeBindingMode?: "Immediate" | "WaitForFirstConsumer" | undefined;
 }
 export const StorageClass: ResolvedKind<StorageClass> = { group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses", scope: "Cluster" };
+
+/** Type of `CSINodeStatus.storageHealth` (storage/v1). */
+export interface StorageHealth {
+  healthConditions?: StorageHealthCondition[] | undefined;
+  name: string;
+}
+
+/** Type of `StorageHealth.healthConditions` (storage/v1). */
+export interface StorageHealthCondition {
+  accessMode?: "ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod" | undefined;
+  /** Time at which `status` changed last. */
+  lastTransitionTime?: Time | undefined;
+  message?: string | undefined;
+  reason: string;
+  status: "StorageDegraded" | "StorageUnreachable";
+  volumeMode?: "Block" | "Filesystem" | undefined;
+}
 
 /** Type of `CSIDriverSpec.tokenRequests` (storage/v1). */
 export interface StorageTokenRequest {

@@ -153,6 +153,7 @@ export class Instance {
         resources,
         clock,
         random,
+        release,
         allowsAll: options.authorization === "none",
       }),
     };

@@ -1,5 +1,5 @@
 import type { OpenApiSchema } from "@coracle/operator/internal";
-import { NEWER } from "./builtin/data/newer_release.ts";
+import { EARLIER } from "./builtin/data/earlier_release.ts";
 
 /** Minor versions of Kubernetes that the server reproduces. */
 export type KubernetesVersion = "1.34" | "1.35" | "1.36" | "1.37";
@@ -8,8 +8,13 @@ export type KubernetesVersion = "1.34" | "1.35" | "1.36" | "1.37";
 export interface KubernetesRelease {
   /** Version with the patch, such as `v1.36.3`. */
   readonly version: string;
-  /** Resources of the newest version that it lacks, such as `deployments.apps`. */
+  /**
+   * Resources and subresources of the newest version that it lacks, such as
+   * `deployments.apps` or `deployments.apps/scale`.
+   */
   readonly lackingResources: readonly string[];
+  /** Names of table columns, where it has fewer than the newest, by resource. */
+  readonly columns: Readonly<Record<string, readonly string[]>>;
   /**
    * Whether names of Services begin with a letter; since 1.36 they may begin with
    * a digit, by the feature gate RelaxedServiceNameValidation.
@@ -18,8 +23,8 @@ export interface KubernetesRelease {
   /** Fields of other versions that it lacks, by OpenAPI definition. */
   readonly lackingFields: Readonly<Record<string, readonly string[]>>;
   /**
-   * Whether OpenAPI gives the items of lists and maps an empty default, which
-   * 1.37 has removed.
+   * Whether OpenAPI gives the items of lists and maps an empty default, and has
+   * the required fields and enumerations that 1.37 has changed.
    */
   readonly hasItemDefaults: boolean;
   /**
@@ -32,6 +37,23 @@ export interface KubernetesRelease {
    * moves to another version, keeps the earlier ones; to 1.36 it removes them.
    */
   readonly keepsOwners: boolean;
+  /**
+   * Whether bound PersistentVolumeClaims have the condition `Unused`, by the gate
+   * PersistentVolumeClaimUnusedSinceTime, which is on from 1.37.
+   */
+  readonly marksUnusedClaims: boolean;
+  /** Whether the roles of a new cluster are those of 1.36, not of 1.37. */
+  readonly hasEarlierRoles: boolean;
+  /**
+   * Whether features that 1.37 enables by default are off: HPAGeneration,
+   * MaxUnavailableStatefulSet and VolumeLimitScaling.
+   */
+  readonly hasEarlierGates: boolean;
+  /**
+   * Whether the syntax of a patch is checked before its object is looked for, as
+   * from 1.37, and errors speak of patches instead of YAML.
+   */
+  readonly checksPatchesFirst: boolean;
 }
 
 type LackingFields = KubernetesRelease["lackingFields"];
@@ -47,11 +69,11 @@ function together(...all: readonly LackingFields[]): LackingFields {
 }
 
 const LACKING_RESOURCES: readonly string[] = [
-  ...NEWER.resources,
+  ...EARLIER.lackingResources,
   "mutatingadmissionpolicies.admissionregistration.k8s.io",
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 ];
-const LACKING_IN_35: LackingFields = together(NEWER.fields, {
+const LACKING_IN_35: LackingFields = together(EARLIER.lackingFields, {
   "io.k8s.api.core.v1.PodSpec": ["schedulingGroup"],
   "io.k8s.api.core.v1.PodStatus": ["nodeAllocatableResourceClaimStatuses"],
   "io.k8s.api.core.v1.ResourceHealth": ["message"],
@@ -74,10 +96,15 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
     "1.34": {
       version: "v1.34.4",
       lackingResources: LACKING_RESOURCES,
+      columns: EARLIER.columns,
       strictServiceNames: true,
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
+      marksUnusedClaims: false,
+      hasEarlierRoles: true,
+      hasEarlierGates: true,
+      checksPatchesFirst: false,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -90,34 +117,49 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
     "1.35": {
       version: "v1.35.4",
       lackingResources: LACKING_RESOURCES,
+      columns: EARLIER.columns,
       strictServiceNames: true,
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
+      marksUnusedClaims: false,
+      hasEarlierRoles: true,
+      hasEarlierGates: true,
+      checksPatchesFirst: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
       version: "v1.36.3",
-      lackingResources: NEWER.resources,
+      lackingResources: EARLIER.lackingResources,
+      columns: EARLIER.columns,
       strictServiceNames: false,
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
-      lackingFields: NEWER.fields,
+      marksUnusedClaims: false,
+      hasEarlierRoles: true,
+      hasEarlierGates: true,
+      checksPatchesFirst: false,
+      lackingFields: EARLIER.lackingFields,
     },
     "1.37": {
       version: "v1.37.2",
       lackingResources: [],
+      columns: {},
       strictServiceNames: false,
       hasItemDefaults: false,
       isDeclarative: true,
       keepsOwners: true,
-      lackingFields: NEWER.withdrawn,
+      marksUnusedClaims: true,
+      hasEarlierRoles: false,
+      hasEarlierGates: false,
+      checksPatchesFirst: true,
+      lackingFields: EARLIER.ownFields,
     },
   };
 
 /** The release that is served unless another is asked for. */
-export const DEFAULT_RELEASE: KubernetesRelease = RELEASES["1.36"];
+export const DEFAULT_RELEASE: KubernetesRelease = RELEASES["1.37"];
 
 /** What `/version` answers. */
 export function versionInfo(
@@ -152,26 +194,51 @@ export function adaptDefinitions(
       | undefined;
     for (const field of fields) delete properties?.[field];
   }
-  if (!hasItemDefaults) {
-    for (const definition of Object.values(definitions)) {
-      removeItemDefaults(definition);
-    }
+  if (!hasItemDefaults) return;
+  for (
+    const [name, { required, properties }] of Object.entries(
+      EARLIER.changed,
+    )
+  ) {
+    const { required: now, ...rest } = definitions[name] ?? {};
+    const names = required ?? now ?? [];
+    definitions[name] = {
+      ...rest,
+      ...names.length > 0 && { required: names },
+      properties: { ...rest.properties, ...properties },
+    } as OpenApiSchema;
+  }
+  for (const definition of Object.values(definitions)) {
+    addItemDefaults(definition, definitions);
   }
 }
 
-/** Removes empty defaults of items, with the `allOf` that they need. */
-function removeItemDefaults(schema: OpenApiSchema): void {
+/** Empty values by the type of a schema; bytes have none. */
+const EMPTY: Readonly<Record<string, unknown>> = {
+  boolean: false,
+  integer: 0,
+  string: "",
+};
+
+/** Adds empty defaults of items, with the `allOf` that they need. */
+function addItemDefaults(
+  schema: OpenApiSchema,
+  definitions: Readonly<Record<string, OpenApiSchema>>,
+): void {
   for (const property of Object.values(schema.properties ?? {})) {
-    removeItemDefaults(property);
+    addItemDefaults(property, definitions);
   }
-  const { items, additionalProperties } = schema;
-  for (const inner of [items, additionalProperties]) {
+  for (const place of ["items", "additionalProperties"] as const) {
+    const inner = schema[place];
     if (typeof inner !== "object") continue;
-    const { allOf: [only, ...more] = [], ...rest } = inner;
-    delete (rest as { default?: unknown }).default;
-    const plain = more.length === 0 ? { ...rest, ...only } : inner;
-    if (inner === items) Object.assign(schema, { items: plain });
-    else Object.assign(schema, { additionalProperties: plain });
-    removeItemDefaults(plain);
+    addItemDefaults(inner, definitions);
+    const { $ref, type = "", format } = inner;
+    const target = $ref?.slice($ref.lastIndexOf("/") + 1) ?? "";
+    const value = definitions[target]?.type === "object"
+      ? { default: {}, allOf: [inner] }
+      : type in EMPTY && format !== "byte"
+      ? { default: EMPTY[type], ...inner }
+      : inner;
+    Object.assign(schema, { [place]: value });
   }
 }

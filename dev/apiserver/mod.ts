@@ -1,6 +1,6 @@
 /**
  * Embedded Kubernetes API server for development and tests. It answers as
- * kube-apiserver 1.36 does, without a cluster, and supports fault injection.
+ * kube-apiserver 1.37 does, without a cluster, and supports fault injection.
  *
  * Differences from a cluster: containers do not run. Pods stay pending, or run
  * on simulated nodes (`simulate`), where hooks determine how they end and

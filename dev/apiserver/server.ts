@@ -77,7 +77,7 @@ const SERVES_HTTP2 = !("Bun" in globalThis || "Deno" in globalThis);
 
 /**
  * Kubernetes API server in the current process. It answers as kube-apiserver
- * 1.36 does, with the controllers of every cluster (garbage collection,
+ * 1.37 does, with the controllers of every cluster (garbage collection,
  * namespaces, custom resource definitions), but does not run pods.
  */
 export class ApiServer {

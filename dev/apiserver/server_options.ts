@@ -184,7 +184,7 @@ export interface ApiServerOptions {
    * which `/version` tells. Fields that it does not know are dropped as unknown
    * ones. Other answers are those of the newest version.
    *
-   * @default {"1.36"}
+   * @default {"1.37"}
    */
   readonly version?: KubernetesVersion | undefined;
   /** Feature gates; all are off by default. */

@@ -211,7 +211,7 @@ export const fieldError = {
   }),
   forbidden: (field: string, why: string): StatusCause => ({
     reason: "FieldValueForbidden",
-    message: `Forbidden: ${why}`,
+    message: why === "" ? "Forbidden" : `Forbidden: ${why}`,
     field,
   }),
   notSupported: (
@@ -229,11 +229,13 @@ export const fieldError = {
     }`,
     field,
   }),
-  tooLong: (field: string, limit: number): StatusCause => ({
+  tooLong: (field: string, limit: number, unit = "byte"): StatusCause => ({
     reason: "FieldValueTooLong",
     message: limit < 0
       ? "Too long: value is too long"
-      : `Too long: may not be more than ${limit} byte${limit === 1 ? "" : "s"}`,
+      : `Too long: may not be more than ${limit} ${unit}${
+        limit === 1 ? "" : "s"
+      }`,
     field,
   }),
   tooMany: (field: string, count: number, limit: number): StatusCause => ({

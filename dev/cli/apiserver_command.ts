@@ -25,7 +25,7 @@ export const apiserverCommand: Command = {
     "controllers NAME…":
       "controllers to run, as in kube-controller-manager; all by default",
     "kubernetes-version N":
-      "minor version of Kubernetes whose API is served, from 1.34 to 1.37; 1.36 by default",
+      "minor version of Kubernetes whose API is served, from 1.34 to 1.37; 1.37 by default",
     "simulate": "run pods on a simulated node, without containers",
   },
   async run({ flags, terminal }) {

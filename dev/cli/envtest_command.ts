@@ -66,7 +66,7 @@ export const envtestCommand: Command = {
       await writeOutput(file, text);
       await chmod(file, 0o755);
     }
-    terminal.say(`Wrote etcd, kube-apiserver and kubectl of Kubernetes 1.36\n`);
+    terminal.say(`Wrote etcd, kube-apiserver and kubectl of Kubernetes 1.37\n`);
     terminal.out(
       `export KUBEBUILDER_ASSETS='${folder.replaceAll("'", "'\\''")}'\n`,
     );

@@ -166,7 +166,7 @@ export interface TestClusterOptions {
    * Minor version of Kubernetes that the embedded server reproduces; a real
    * cluster has its own.
    *
-   * @default {"1.36"}
+   * @default {"1.37"}
    */
   readonly version?: KubernetesVersion | undefined;
   /**

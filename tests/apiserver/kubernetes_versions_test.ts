@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { TestCluster } from "@coracle/dev";
 import { ApiServer, type KubernetesVersion } from "@coracle/dev/apiserver";
+import { until } from "../support/until.ts";
 import { RELEASES } from "../../dev/apiserver/kubernetes_release.ts";
 
 const VERSIONS = Object.keys(RELEASES) as KubernetesVersion[];
@@ -77,6 +78,30 @@ for (const version of VERSIONS) {
     assert.equal(made, 201);
     assert.deepEqual(nodeMade.status, version === "1.37" ? {} : undefined);
 
+    const { status: found, value: role } = await send(
+      "GET",
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:cluster-trust-bundle-discovery",
+    );
+    assert.equal(found, version === "1.37" ? 200 : 404);
+    assert.deepEqual(
+      role.rules,
+      version === "1.37"
+        ? [{
+          verbs: ["get", "list", "watch"],
+          apiGroups: ["certificates.k8s.io"],
+          resources: ["clustertrustbundles"],
+        }]
+        : undefined,
+    );
+    const { value: scheduler } = await send(
+      "GET",
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler",
+    );
+    assert.equal(
+      JSON.stringify(scheduler.rules).includes("devicetaintrules"),
+      version === "1.37",
+    );
+
     const driver = {
       apiVersion: "storage.k8s.io/v1",
       kind: "CSIDriver",
@@ -112,6 +137,95 @@ for (const version of VERSIONS) {
     await server.stop();
   });
 }
+
+test("Tables of definitions have more columns from 1.37 on, and CSINodes a status", async () => {
+  for (
+    const [version, columns] of [
+      ["1.36", ["Name", "Created At"]],
+      ["1.37", [
+        "Name",
+        "Scope",
+        "Versions",
+        "Created At",
+        "Group",
+        "Kind",
+        "ShortNames",
+        "Established",
+      ]],
+    ] as const
+  ) {
+    const server = await ApiServer.start({ port: false, version });
+    const send = async (
+      method: "GET" | "POST",
+      path: string,
+      body?: object,
+      accept = "application/json",
+    ) => {
+      const answer = await server.transport.send({
+        method,
+        path,
+        headers: { "content-type": "application/json", accept },
+        ...body ? { body: JSON.stringify(body) } : {},
+      });
+      return await readDocument(answer.body);
+    };
+    const definitions =
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const schema = { openAPIV3Schema: { type: "object" } };
+    const served = { served: true, storage: false, schema };
+    const { metadata } = await send("POST", definitions, {
+      metadata: { name: "as.b.dev" },
+      spec: {
+        group: "b.dev",
+        scope: "Cluster",
+        names: { kind: "A", plural: "as", shortNames: ["x", "y"] },
+        versions: [
+          { name: "v2", ...served, storage: true },
+          { name: "v1", ...served },
+          { name: "v0", ...served, served: false },
+        ],
+      },
+    });
+    await until("the definition is established", async () => {
+      const { status } = await send("GET", `${definitions}/as.b.dev`);
+      return status.conditions.some((
+        { type, status }: { type: string; status: string },
+      ) => type === "Established" && status === "True");
+    });
+    const table = await send(
+      "GET",
+      `${definitions}/as.b.dev`,
+      undefined,
+      "application/json;as=Table;g=meta.k8s.io;v=v1",
+    );
+    assert.deepEqual(
+      table.columnDefinitions.map(({ name }: { name: string }) => name),
+      columns,
+    );
+    const time = metadata.creationTimestamp;
+    assert.deepEqual(
+      table.rows[0].cells,
+      version === "1.36" ? ["as.b.dev", time] : [
+        "as.b.dev",
+        "Cluster",
+        "v1,v2(storage)",
+        time,
+        "b.dev",
+        "A",
+        "x,y",
+        true,
+      ],
+    );
+    const { resources } = await send("GET", "/apis/storage.k8s.io/v1");
+    assert.equal(
+      resources.some(({ name }: { name: string }) =>
+        name === "csinodes/status"
+      ),
+      version === "1.37",
+    );
+    await server.stop();
+  }
+});
 
 test("A test cluster starts with the version of its option", async () => {
   const cluster = await TestCluster.start({
@@ -258,6 +372,49 @@ test("A server of 1.37 names each fixed field of a StatefulSet, and a roleRef", 
   const [before, ...others] = await refusals("1.36");
   assert.match(before ?? "", /^spec: Forbidden: updates to statefulset spec/);
   assert.deepEqual(others, [`${role}: cannot change roleRef`]);
+});
+
+test("A patch that cannot be read is refused in the words of the version", async () => {
+  const yaml = "yaml: line 1: did not find expected ',' or ']'";
+  const object = "value of type map[string]interface {}";
+  for (
+    const [version, expected] of [
+      ["1.36", [
+        `400 error decoding YAML: error converting YAML to JSON: ${yaml}`,
+        `400 error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go ${object}`,
+        '404 configmaps "x" not found',
+        '404 configmaps "x" not found',
+      ]],
+      ["1.37", [
+        `400 error encoding patch: ${yaml}`,
+        `400 error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go ${object}`,
+        "400 invalid JSON patch",
+        '404 configmaps "x" not found',
+      ]],
+    ] as const
+  ) {
+    const server = await ApiServer.start({ port: false, version });
+    const found: string[] = [];
+    for (
+      const [type, body] of [
+        ["apply-patch+yaml", "a: [b"],
+        ["apply-patch+yaml", "- a"],
+        ["merge-patch+json", "{"],
+        ["merge-patch+json", "[1]"],
+      ] as const
+    ) {
+      const answer = await server.transport.send({
+        method: "PATCH",
+        path: "/api/v1/namespaces/default/configmaps/x?fieldManager=a",
+        headers: { "content-type": `application/${type}` },
+        body,
+      });
+      const { message } = await readDocument(answer.body);
+      found.push(`${answer.status} ${message}`);
+    }
+    assert.deepEqual(found, expected);
+    await server.stop();
+  }
 });
 
 test("A server refuses a version that it does not reproduce", async () => {

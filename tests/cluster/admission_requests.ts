@@ -565,11 +565,21 @@ export const ADMISSION_CASES: readonly RequestCase[] = [
       [
         `PATCH /apis/storage.k8s.io/v1/storageclasses/NS`,
         { allowVolumeExpansion: true },
-        MERGE,
+        { ...MERGE, ignore: ["metadata.resourceVersion"] },
       ],
+      // From 1.37 on a controller adds a condition, when it comes to it.
       awaited(GROWN_CLAIM, { status: 200 }),
-      GROWN_CLAIM,
-      ["DELETE /apis/storage.k8s.io/v1/storageclasses/NS"],
+      [GROWN_CLAIM[0], GROWN_CLAIM[1], {
+        ...MERGE,
+        ignore: [
+          "metadata.managedFields",
+          "metadata.resourceVersion",
+          "status.conditions",
+        ],
+      }],
+      ["DELETE /apis/storage.k8s.io/v1/storageclasses/NS", undefined, {
+        ignore: ["metadata.resourceVersion"],
+      }],
     ],
   },
 ];

@@ -35,7 +35,7 @@ const RELEASES: Readonly<Record<string, Release>> = {
 };
 
 /** The minor version that runs unless another is asked for. */
-export const DEFAULT_KUBERNETES = "1.36";
+export const DEFAULT_KUBERNETES = "1.37";
 
 /** The release of a minor version. */
 export function releaseOf(minor: string): Release {

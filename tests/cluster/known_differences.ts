@@ -1,5 +1,5 @@
 /**
- * What a real Kubernetes 1.36 answers otherwise than the embedded server, by
+ * What a real Kubernetes 1.37 answers otherwise than the embedded server, by
  * comparison of `requests.ts`, which is skipped then; none today.
  */
 export const KNOWN_DIFFERENCES: Readonly<Record<string, string>> = {};

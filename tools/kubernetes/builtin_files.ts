@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { type EarlierData, ownFields } from "./earlier_data.ts";
 import {
   GENERATED_HEADER,
   type KubernetesData,
   type TraitsData,
 } from "./kubernetes_data.ts";
-import { addedFields, addedResources, type NewerData } from "./newer_data.ts";
 
 /** Definitions that stand for any value, which OpenAPI calls an object. */
 const ANY_VALUE: readonly string[] = [
@@ -69,25 +70,62 @@ export const OPTIONS_TEXT: string = ${textLiteral(rules("options"))};
 `;
 }
 
-/** Writes what the newest release has beyond the one before it, and lacks. */
-export function newerFile(data: KubernetesData, newer: NewerData): string {
+/** Writes what the release before the newest one lacks, and what only it has. */
+export function earlierFile(
+  data: KubernetesData,
+  earlier: EarlierData,
+): string {
   return `${GENERATED_HEADER}
 
-/** Resources and fields that the newest release adds, and fields that it lacks. */
-export const NEWER: {
-  readonly resources: readonly string[];
-  readonly fields: Readonly<Record<string, readonly string[]>>;
-  readonly withdrawn: Readonly<Record<string, readonly string[]>>;
+/** How the release before the newest one differs. */
+export const EARLIER: {
+  /** Resources, subresources and fields that it lacks; fields by definition. */
+  readonly lackingResources: readonly string[];
+  readonly lackingFields: Readonly<Record<string, readonly string[]>>;
+  /** Fields that only it has, by definition. */
+  readonly ownFields: Readonly<Record<string, readonly string[]>>;
+  /** Names of table columns, where it has fewer, by resource. */
+  readonly columns: Readonly<Record<string, readonly string[]>>;
+  /** Required fields and schemas of fields that differ, by definition. */
+  readonly changed: Readonly<Record<string, {
+    readonly required?: readonly string[];
+    readonly properties?: Readonly<Record<string, unknown>>;
+  }>>;
 } = JSON.parse(
   ${
     jsonLiteral({
-      resources: addedResources(newer),
-      fields: addedFields(data, newer),
-      withdrawn: newer.withdrawn,
+      lackingResources: earlier.lacking.resources,
+      lackingFields: earlier.lacking.fields,
+      ownFields: ownFields(data, earlier),
+      columns: fewerColumns(data, earlier),
+      changed: earlier.changed,
     })
   },
 );
 `;
+}
+
+/** Names of the columns of tables of which both have one, by resource. */
+function fewerColumns(
+  { columns }: KubernetesData,
+  earlier: EarlierData,
+): Record<string, readonly string[]> {
+  const found: Record<string, readonly string[]> = {};
+  for (const [path, before] of Object.entries(earlier.columns)) {
+    const now = columns[path];
+    if (now === undefined) continue;
+    const [group, , resource] = path.split("/");
+    for (const column of before) {
+      if (now.some((one) => isDeepStrictEqual(one, column))) continue;
+      throw new Error(
+        `Cannot serve the columns of ${path}: received another ${column.name}`,
+      );
+    }
+    found[resource === undefined ? path : `${resource}.${group}`] = before.map((
+      { name },
+    ) => name);
+  }
+  return found;
 }
 
 function definitionsFile(data: KubernetesData): string {

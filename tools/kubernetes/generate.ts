@@ -7,10 +7,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { builtinFiles, newerFile, rulesFile } from "./builtin_files.ts";
+import { builtinFiles, earlierFile, rulesFile } from "./builtin_files.ts";
+import { withEarlier } from "./earlier_data.ts";
 import { kindFiles } from "./kind_files.ts";
-import { readKubernetesData, readNewerData } from "./kubernetes_data.ts";
-import { withNewer } from "./newer_data.ts";
+import { readEarlierData, readKubernetesData } from "./kubernetes_data.ts";
 import { valueFormsFile } from "./value_forms_file.ts";
 
 /** All files that are generated, by their path from the root of the project. */
@@ -21,12 +21,12 @@ export function generatedFiles(): Map<string, string> {
     files.set(`core/kinds/${name}`, text);
   }
   files.set("core/kinds/value_forms.ts", valueFormsFile(data));
-  const newer = readNewerData();
+  const earlier = readEarlierData();
   files.set(
-    "dev/apiserver/builtin/data/newer_release.ts",
-    newerFile(data, newer),
+    "dev/apiserver/builtin/data/earlier_release.ts",
+    earlierFile(data, earlier),
   );
-  for (const [name, text] of builtinFiles(withNewer(data, newer))) {
+  for (const [name, text] of builtinFiles(withEarlier(data, earlier))) {
     files.set(`dev/apiserver/builtin/data/${name}`, text);
   }
   files.set("dev/apiserver/validation/rules/rule_data.ts", rulesFile(data));

@@ -39,6 +39,9 @@ const ALIASES: Readonly<Record<string, string>> = {
   JSONSchemaPropsOrBool: "JSONSchemaProps | boolean",
   JSONSchemaPropsOrStringArray: "JSONSchemaProps | string[]",
   CustomResourceSubresourceStatus: "Record<string, never>",
+  WorkloadPodGroupAllDisruptionMode: "Record<string, never>",
+  WorkloadPodGroupBasicSchedulingPolicy: "Record<string, never>",
+  WorkloadPodGroupSingleDisruptionMode: "Record<string, never>",
 };
 
 /** Types with all fields of another type, and few more. */
@@ -402,6 +405,10 @@ class KindFiles {
   #isRequired(definition: string, field: string): boolean {
     const schema = this.#schema(definition);
     if (schema.required?.includes(field)) return true;
+    // Those of a condition, which controllers write and others read.
+    if (definition.endsWith("Condition")) {
+      return this.#data.goFields[definition]?.always?.includes(field) === true;
+    }
     const property = schema.properties?.[field] ?? {};
     const [name] = property.default === undefined ? [] : references(property);
     return name !== undefined && !(name in OBJECT_TYPES) &&

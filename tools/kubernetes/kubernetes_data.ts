@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import type { NewerData } from "./newer_data.ts";
+import type { EarlierData } from "./earlier_data.ts";
 
 /** What `data/go_types.json` says about the fields of one definition. */
 export interface GoFields {
@@ -131,9 +131,9 @@ export function readMetaTypes(): KubernetesData["definitions"] {
   return read("meta_types") as KubernetesData["definitions"];
 }
 
-/** Reads what a newer release adds. */
-export function readNewerData(): NewerData {
-  return read("newer") as NewerData;
+/** Reads how the release before the recorded one differs. */
+export function readEarlierData(): EarlierData {
+  return read("earlier") as EarlierData;
 }
 
 /** Reads what is in `data/` of the recorded release. */

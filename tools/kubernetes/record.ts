@@ -1,9 +1,10 @@
 /**
  * Records what the embedded server reproduces from a real control plane:
- * `node tools/kubernetes/record.ts [--kubernetes 1.36]` starts that of
+ * `node tools/kubernetes/record.ts [--kubernetes 1.37]` starts that of
  * `tests/cluster`, writes the files of `data/`, and then what is generated from
- * them. Descriptions are not kept. With `--newer` (`--kubernetes 1.37 --newer`),
- * it writes only what the release adds to these files, into `newer.json`.
+ * them. Descriptions are not kept. With `--earlier` (`--kubernetes 1.36
+ * --earlier`), it writes only how the release differs from these files, into
+ * `earlier.json`.
  *
  * @module
  */
@@ -20,6 +21,7 @@ import {
 import { runCommand } from "../../tests/support/child_process.ts";
 import { WireClient } from "../../tests/transcripts/http_client.ts";
 import { realTarget } from "../../tests/transcripts/real_target.ts";
+import { earlierData, type RecordedData } from "./earlier_data.ts";
 import { readGoFields } from "./go_presence.ts";
 import {
   type DataColumn,
@@ -28,7 +30,6 @@ import {
   readKubernetesData,
   readMetaTypes,
 } from "./kubernetes_data.ts";
-import { newerData, type RecordedData } from "./newer_data.ts";
 import { readFieldNumbers } from "./protobuf_data.ts";
 import { commandLine } from "../../tests/support/command_line.ts";
 
@@ -134,7 +135,7 @@ function packageOf(prefix: string): readonly [module: string, folder: string] {
 async function main(): Promise<number> {
   const { values } = commandLine("record", {
     kubernetes: { type: "string", default: DEFAULT_KUBERNETES },
-    newer: { type: "boolean", default: false },
+    earlier: { type: "boolean", default: false },
   });
   const plane = await startControlPlane(values);
   if (plane === undefined) {
@@ -167,8 +168,9 @@ async function main(): Promise<number> {
       columns,
       ...await readModules(values.kubernetes, definitions),
     };
-    if (values.newer) write("newer", newerData(readKubernetesData(), found));
-    else writeAll(found);
+    if (values.earlier) {
+      write("earlier", earlierData(readKubernetesData(), found));
+    } else writeAll(found);
   } finally {
     await plane.stop();
   }

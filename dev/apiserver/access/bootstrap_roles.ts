@@ -1,14 +1,17 @@
 import { matchesLabels, type UntypedObject } from "@coracle/operator/client";
 import { jsonEquals } from "@coracle/operator/internal";
 import type { ClusterRole, PolicyRule } from "@coracle/operator/kinds";
-import { BOOTSTRAP_POLICY } from "./bootstrap_policy.ts";
+import type { KubernetesRelease } from "../kubernetes_release.ts";
+import { BOOTSTRAP_POLICY, EARLIER_POLICY } from "./bootstrap_policy.ts";
 
 /** API group of roles and bindings. */
 export const RBAC_GROUP = "rbac.authorization.k8s.io";
 
-/** Roles and bindings of a new cluster, without UID and time. */
-export function bootstrapRoles(): readonly UntypedObject[] {
-  const entries = JSON.parse(BOOTSTRAP_POLICY) as readonly UntypedObject[];
+/** Roles and bindings of a new cluster of a release, without UID and time. */
+export function bootstrapRoles(
+  { hasEarlierRoles }: Pick<KubernetesRelease, "hasEarlierRoles">,
+): readonly UntypedObject[] {
+  const entries = policyEntries(hasEarlierRoles);
   const objects = [...entries, ...entries.flatMap(controllerBinding)].map(
     complete,
   );
@@ -18,6 +21,21 @@ export function bootstrapRoles(): readonly UntypedObject[] {
     if (role.aggregationRule) role.rules = aggregated(role, roles);
   }
   return objects;
+}
+
+function policyEntries(isEarlier: boolean): readonly UntypedObject[] {
+  const entries = JSON.parse(BOOTSTRAP_POLICY) as UntypedObject[];
+  if (!isEarlier) return entries;
+  const lines = JSON.parse(EARLIER_POLICY) as [number, number[]?][];
+  const changes = new Map(lines.map(([place, added]) => [place, added]));
+  return entries.flatMap((entry, index) => {
+    if (!changes.has(index)) return entry;
+    const added = changes.get(index);
+    if (added === undefined) return [];
+    const { rules = [], ...rest } = entry as unknown as ClusterRole;
+    const kept = rules.filter((_, place) => !added.includes(place));
+    return { ...rest, rules: kept } as unknown as UntypedObject;
+  });
 }
 
 /** Binding of the role of a controller to its service account; none for other roles. */

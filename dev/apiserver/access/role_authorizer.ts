@@ -13,6 +13,7 @@ import { notFound } from "../status.ts";
 import type { Store } from "../storage/store.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { type Attributes, denied } from "./attributes.ts";
+import type { KubernetesRelease } from "../kubernetes_release.ts";
 import { bootstrapRoles, RBAC_GROUP } from "./bootstrap_roles.ts";
 import { allows } from "./policy_rules.ts";
 
@@ -31,6 +32,7 @@ export interface RoleAuthorizerDeps {
   readonly random: Random;
   /** Whether every request is allowed, without roles. */
   readonly allowsAll: boolean;
+  readonly release: Pick<KubernetesRelease, "hasEarlierRoles">;
 }
 
 /** Role and subjects of a binding. */
@@ -73,9 +75,9 @@ export class RoleAuthorizer {
   prepare(): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
-    const { store, resources, clock, random } = this.#deps;
+    const { store, resources, clock, random, release } = this.#deps;
     const creationTimestamp = timestamp(clock.wallTime());
-    for (const object of bootstrapRoles()) {
+    for (const object of bootstrapRoles(release)) {
       const plural = `${object.kind?.toLowerCase()}s`;
       const definition = resources.find(RBAC_GROUP, plural);
       const { name, namespace = "" } = object.metadata;

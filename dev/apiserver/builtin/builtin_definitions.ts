@@ -1,5 +1,5 @@
 /**
- * Resource definitions of the built-in kinds of Kubernetes 1.36: decoding,
+ * Resource definitions of the built-in kinds of Kubernetes 1.37: decoding,
  * defaults, validation, lifecycle, conversion and table columns, each in a
  * folder or file of its own, over the OpenAPI data in `data`. Guarantees: the
  * answers equal those of kube-apiserver byte for byte, and the creation of
@@ -34,7 +34,7 @@ import { definitionOfKind, type GoType, goType } from "./go_types.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycle/lifecycle.ts";
 import { LackingFields } from "./lacking_fields.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
-import { toStoredForm } from "./stored_form.ts";
+import { StoredForm } from "./stored_form.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { objectWarnings } from "./object_warnings.ts";
 import { validatorsOf } from "./validation/validators.ts";
@@ -46,9 +46,19 @@ const SCALE: ScalePaths = {
   labelSelector: ".spec.selector",
 };
 
+const CRD_KEY = "customresourcedefinitions.apiextensions.k8s.io";
+
 /** Storage of resources whose objects are stored under another resource. */
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
   new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
+
+/** Stored forms of 1.37, and of releases before it. */
+const FORMS = { newest: new StoredForm(false), earlier: new StoredForm(true) };
+
+/** Resources whose generation is counted from 1.37 on (gate HPAGeneration). */
+const COUNTED_LATELY: readonly string[] = [
+  "horizontalpodautoscalers.autoscaling",
+];
 
 /** Version converters of the resources that have several versions. */
 const CONVERTERS: ReadonlyMap<
@@ -73,12 +83,12 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
  * returns a new set with its own allocation of Service addresses and node ports.
  */
 export function builtinDefinitions(
-  { lackingResources, lackingFields, strictServiceNames }: KubernetesRelease =
-    DEFAULT_RELEASE,
+  release: KubernetesRelease = DEFAULT_RELEASE,
 ): readonly ResourceDefinition[] {
-  const lacking = new LackingFields(lackingFields);
+  const { lackingResources, strictServiceNames, hasEarlierGates } = release;
+  const lacking = new LackingFields(release.lackingFields);
   const lifecycles = new Map<string, Lifecycle>([
-    ["customresourcedefinitions.apiextensions.k8s.io", CRD_LIFECYCLE],
+    [CRD_KEY, CRD_LIFECYCLE],
     ["services", serviceLifecycle()],
   ]);
   const byResource = new Map<string, ResourceData[]>();
@@ -90,9 +100,23 @@ export function builtinDefinitions(
   return [...byResource].flatMap(([key, versions]) => {
     const [first] = versions;
     if (first === undefined) return [];
+    const isUncounted = hasEarlierGates && COUNTED_LATELY.includes(key);
     const lifecycle = lifecycles.get(key) ??
-      lifecycleOf(key, first.generationFields);
-    const made = definition(key, first, { versions, lifecycle, lacking });
+      lifecycleOf(key, isUncounted ? [] : first.generationFields);
+    const made = definition(key, {
+      ...first,
+      ...isUncounted &&
+        { traits: { ...first.traits, hasGeneration: false } },
+      subresources: first.subresources.filter(({ name }) =>
+        !lackingResources.includes(`${key}/${name}`)
+      ),
+    }, {
+      versions,
+      lifecycle,
+      lacking,
+      columns: release.columns[key],
+      isEarlier: hasEarlierGates,
+    });
     return key === "services" && strictServiceNames
       ? [{ ...made, nameRule: "dns-1035-label" }]
       : [made];
@@ -106,12 +130,16 @@ function qualifiedName({ group, plural }: ResourceData): string {
 function definition(
   key: string,
   data: ResourceData,
-  { versions, lifecycle, lacking }: {
+  { versions, lifecycle, lacking, columns, isEarlier }: {
     readonly versions: readonly ResourceData[];
     readonly lifecycle: Lifecycle;
     readonly lacking: LackingFields;
+    readonly columns: readonly string[] | undefined;
+    /** Whether features that 1.37 enables are off. */
+    readonly isEarlier: boolean;
   },
 ): ResourceDefinition {
+  const form = isEarlier ? FORMS.earlier : FORMS.newest;
   const { group, plural, singular, kind, scope } = data;
   return {
     group,
@@ -124,7 +152,7 @@ function definition(
     categories: data.categories,
     verbs: data.verbs,
     versions: versions.map((version) =>
-      new BuiltinVersion(key, version, lacking)
+      new BuiltinVersion(key, version, { lacking, columns, isEarlier })
     ),
     storageVersion: data.version,
     custom: false,
@@ -137,11 +165,11 @@ function definition(
     ...lifecycle,
     prepareForCreate(object, context): void {
       lifecycle.prepareForCreate?.(object, context);
-      toStoredForm(typeOfObject(object), object);
+      form.convert(typeOfObject(object), object);
     },
     prepareForUpdate(object, live, context): void {
       lifecycle.prepareForUpdate?.(object, live, context);
-      toStoredForm(typeOfObject(object), object);
+      form.convert(typeOfObject(object), object);
     },
   };
 }
@@ -204,11 +232,22 @@ class BuiltinVersion implements ResourceVersion {
   readonly #resource: string;
   readonly #data: ResourceData;
   readonly #lacking: LackingFields;
+  /** Names of the columns, where the release has fewer. */
+  readonly #names: readonly string[] | undefined;
+  readonly #isEarlier: boolean;
   #type: GoType | undefined;
   #columns: readonly TableColumn[] | undefined;
   #empty: UntypedObject | undefined;
 
-  constructor(resource: string, data: ResourceData, lacking: LackingFields) {
+  constructor(
+    resource: string,
+    data: ResourceData,
+    { lacking, columns, isEarlier }: {
+      readonly lacking: LackingFields;
+      readonly columns: readonly string[] | undefined;
+      readonly isEarlier: boolean;
+    },
+  ) {
     this.name = data.version;
     this.selectableFields = selectableFieldsOf(
       resource,
@@ -219,6 +258,8 @@ class BuiltinVersion implements ResourceVersion {
     this.#resource = resource;
     this.#data = data;
     this.#lacking = lacking;
+    this.#names = columns;
+    this.#isEarlier = isEarlier;
   }
 
   get deprecationWarning(): string | undefined {
@@ -242,7 +283,7 @@ class BuiltinVersion implements ResourceVersion {
         priority,
         description: "",
       }),
-    );
+    ).filter(({ name }) => this.#names?.includes(name) ?? true);
   }
 
   decode(body: UntypedObject): DecodedBody {
@@ -265,7 +306,7 @@ class BuiltinVersion implements ResourceVersion {
   }
 
   setDefaults(object: UntypedObject): void {
-    setTypedDefaults(this.#goType, object);
+    setTypedDefaults(this.#goType, object, this.#isEarlier);
   }
 
   empty(): UntypedObject {
@@ -277,11 +318,17 @@ class BuiltinVersion implements ResourceVersion {
   }
 
   get nullRows(): boolean {
-    return !hasOwnColumns(this.#resource);
+    return !hasOwnColumns(this.#resource) || this.#resource === CRD_KEY;
   }
 
   cells(object: UntypedObject, now: number): readonly unknown[] {
-    return rowOf(this.#resource, object, now);
+    const cells = rowOf(this.#resource, object, now);
+    const names = this.#names;
+    return names === undefined
+      ? cells
+      : cells.filter((_, index) =>
+        names.includes(this.#data.columns[index]?.[0] ?? "")
+      );
   }
 
   rowConditions(

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
-import { NEWER } from "./data/newer_release.ts";
+import { EARLIER } from "./data/earlier_release.ts";
 import { type GoType, structIn } from "./go_types.ts";
 
 /** Fields that 1.37 adds and stores; those of TokenRequests are not stored. */
@@ -16,16 +16,23 @@ const ENABLED: readonly string[] = [
  * send them and own them, but they are not stored.
  */
 const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
-  ...Object.entries(NEWER.fields).filter(([name]) => !ENABLED.includes(name)),
+  ...Object.entries(EARLIER.lackingFields).filter(([name]) =>
+    !ENABLED.includes(name)
+  ),
   ["io.k8s.api.storage.v1.CSINodeStatus", ["storageHealth"]],
   ["io.k8s.api.core.v1.PodSpec", [
     "schedulingGroup",
-    ...NEWER.fields["io.k8s.api.core.v1.PodSpec"] ?? [],
+    ...EARLIER.lackingFields["io.k8s.api.core.v1.PodSpec"] ?? [],
   ]],
   ["io.k8s.api.core.v1.Lifecycle", ["stopSignal"]],
-  ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
   ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],
 ]);
+
+/** Fields of features that 1.37 enables, and that are off before it. */
+const ENABLED_LATELY: readonly (readonly [string, readonly string[]])[] = [
+  ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
+  ["io.k8s.api.storage.v1.CSIDriverSpec", ["preventPodSchedulingIfMissing"]],
+];
 
 /** Plan of the stored form of a struct: its changes, and its fields that contain structs to change. */
 interface StoredPlan {
@@ -36,39 +43,56 @@ interface StoredPlan {
   readonly structs: readonly (readonly [field: string, plan: StoredPlan])[];
 }
 
-const PLANS: Map<string, StoredPlan | undefined> = new Map();
+/** The stored form of objects, by the features that a release enables. */
+export class StoredForm {
+  readonly #disabled: ReadonlyMap<string, readonly string[]>;
+  readonly #plans: Map<string, StoredPlan | undefined> = new Map();
 
-function planFor(type: GoType): StoredPlan | undefined {
-  if (PLANS.has(type.definition)) return PLANS.get(type.definition);
-  PLANS.set(type.definition, undefined);
-  const lists: string[] = [];
-  const structs: [string, StoredPlan][] = [];
-  for (const { name, schema, presence } of type.fields.values()) {
-    const isCollection = schema.type === "array" ||
-      schema.additionalProperties !== undefined;
-    // A definition without versions is not stored: its refusal shows the list.
-    const isRefused = name === "versions";
-    if (presence === "always" && isCollection && !isRefused) lists.push(name);
-    const struct = structIn(schema);
-    const plan = struct && planFor(struct);
-    if (plan) structs.push([name, plan]);
+  /**
+   * Creates the form of a release.
+   *
+   * @param hasEarlierGates Whether features that 1.37 enables are off.
+   */
+  constructor(hasEarlierGates: boolean) {
+    this.#disabled = hasEarlierGates
+      ? new Map([...DISABLED, ...ENABLED_LATELY])
+      : DISABLED;
   }
-  const disabled = DISABLED.get(type.definition) ?? [];
-  const plan = disabled.length + lists.length + structs.length > 0
-    ? { disabled, lists, structs }
-    : undefined;
-  PLANS.set(type.definition, plan);
-  return plan;
-}
 
-/**
- * Changes an object to its stored form, in place: drops the fields of disabled
- * features, and sets empty lists and maps that are always written to null,
- * because storage (unlike a request) does not distinguish empty from null.
- */
-export function toStoredForm(type: GoType, object: JsonObject): void {
-  const plan = planFor(type);
-  if (plan) convert(plan, object);
+  /**
+   * Changes an object to its stored form, in place: drops the fields of disabled
+   * features, and sets empty lists and maps that are always written to null,
+   * because storage (unlike a request) does not distinguish empty from null.
+   */
+  convert(type: GoType, object: JsonObject): void {
+    const plan = this.#planFor(type);
+    if (plan) convert(plan, object);
+  }
+
+  #planFor(type: GoType): StoredPlan | undefined {
+    if (this.#plans.has(type.definition)) {
+      return this.#plans.get(type.definition);
+    }
+    this.#plans.set(type.definition, undefined);
+    const lists: string[] = [];
+    const structs: [string, StoredPlan][] = [];
+    for (const { name, schema, presence } of type.fields.values()) {
+      const isCollection = schema.type === "array" ||
+        schema.additionalProperties !== undefined;
+      // A definition without versions is not stored: its refusal shows the list.
+      const isRefused = name === "versions";
+      if (presence === "always" && isCollection && !isRefused) lists.push(name);
+      const struct = structIn(schema);
+      const plan = struct && this.#planFor(struct);
+      if (plan) structs.push([name, plan]);
+    }
+    const disabled = this.#disabled.get(type.definition) ?? [];
+    const plan = disabled.length + lists.length + structs.length > 0
+      ? { disabled, lists, structs }
+      : undefined;
+    this.#plans.set(type.definition, plan);
+    return plan;
+  }
 }
 
 function convert(plan: StoredPlan, value: unknown): void {

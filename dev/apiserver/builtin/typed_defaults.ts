@@ -15,7 +15,8 @@ export const TYPED_RULES: RuleText = new RuleText({
   functions: DEFAULT_FUNCTIONS,
 });
 
-type DefaultRule = (object: JsonObject) => void;
+/** Sets defaults; features that 1.37 enables are off in earlier releases. */
+type DefaultRule = (object: JsonObject, isEarlier: boolean) => void;
 
 function ruleOf(definition: string): DefaultRule | undefined {
   if (definition.endsWith(".v1.CustomResourceDefinition")) {
@@ -24,7 +25,9 @@ function ruleOf(definition: string): DefaultRule | undefined {
   const rule = TYPED_RULES.get(
     definition.replace(/^io\.k8s\.(?:api\.)?/, ""),
   );
-  return rule && ((object) => void rule(new Scope(object, NO_PATH)));
+  return rule &&
+    ((object, isEarlier) =>
+      void rule(new Scope(object, NO_PATH).set("$isEarlier", isEarlier)));
 }
 
 const NO_PATH: FieldPath = new FieldPath("", []);
@@ -90,21 +93,35 @@ function structOf(schema: Schema): GoType | undefined {
 /**
  * Sets the defaults of a decoded object, in place, by the rules of its structs
  * and their schemas, outer structs first.
+ *
+ * @param isEarlier Whether features that 1.37 enables are off.
  */
-export function setTypedDefaults(type: GoType, object: JsonObject): void {
-  setIn(defaultsOf(type), object);
+export function setTypedDefaults(
+  type: GoType,
+  object: JsonObject,
+  isEarlier = false,
+): void {
+  setIn(defaultsOf(type), object, isEarlier);
 }
 
-function setIn(defaults: TypeDefaults, value: unknown): void {
+function setIn(
+  defaults: TypeDefaults,
+  value: unknown,
+  isEarlier: boolean,
+): void {
   if (Array.isArray(value)) {
-    for (const item of value) setIn(defaults, item);
-  } else if (isJsonObject(value)) apply(defaults, value);
+    for (const item of value) setIn(defaults, item, isEarlier);
+  } else if (isJsonObject(value)) apply(defaults, value, isEarlier);
 }
 
-function apply(defaults: TypeDefaults, object: JsonObject): void {
-  defaults.rule?.(object);
+function apply(
+  defaults: TypeDefaults,
+  object: JsonObject,
+  isEarlier: boolean,
+): void {
+  defaults.rule?.(object, isEarlier);
   for (const { name, default: value, structs } of defaults.fields) {
     if (value !== undefined) object[name] ??= value;
-    if (structs) setIn(structs, object[name]);
+    if (structs) setIn(structs, object[name], isEarlier);
   }
 }

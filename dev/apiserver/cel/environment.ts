@@ -50,7 +50,7 @@ const NAMED_TYPES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
 
 let functions: FunctionTable | undefined;
 
-/** Functions of CEL as Kubernetes 1.36 has it. */
+/** Functions of CEL as Kubernetes 1.37 has it. */
 function baseFunctions(): FunctionTable {
   return functions ??= joinTables(
     standardFunctions(),

@@ -43,16 +43,31 @@ export class FieldPath {
   /** Path such as `spec.containers[0]`; empty for the whole object. */
   readonly path: string;
   readonly #causes: StatusCause[];
+  readonly #declared: StatusCause[];
 
   /**
    * Creates a path of a value.
    *
    * @param path Path of the value; empty for the whole object.
    * @param causes List to which violations are appended.
+   * @param declared List of the violations of declared rules, if they follow the
+   * others.
    */
-  constructor(path: string, causes: StatusCause[]) {
+  constructor(
+    path: string,
+    causes: StatusCause[],
+    declared: StatusCause[] = causes,
+  ) {
     this.path = path;
     this.#causes = causes;
+    this.#declared = declared;
+  }
+
+  /** This path, for violations of rules that are declared in the schema. */
+  get declared(): FieldPath {
+    return this.#causes === this.#declared
+      ? this
+      : new FieldPath(this.path, this.#declared);
   }
 
   /** Field path relative to this one: `name`, `ports[0].name` or `[key]`; empty for this one. */
@@ -61,7 +76,7 @@ export class FieldPath {
     const path = below.startsWith("[")
       ? this.path + below
       : childPath(this.path, below);
-    return new FieldPath(path, this.#causes);
+    return new FieldPath(path, this.#causes, this.#declared);
   }
 
   /** Whether violations were reported for the field, or for a field in it. */

@@ -134,8 +134,9 @@ export async function readPatch(
   const { body } = request.http;
   checkBodySize(body);
   const options = readWriteOptions(request, "PatchOptions", type === "apply");
+  const { checksPatchesFirst } = request.context.release;
   // Only an apply can create an object.
-  if (type !== "apply") findStored(request);
+  if (type !== "apply" && !checksPatchesFirst) findStored(request);
   let parsed;
   try {
     parsed = await parseBody(
@@ -145,9 +146,19 @@ export async function readPatch(
     );
   } catch (error) {
     const { message } = error as Error;
-    throw unreadable(type, message, "error converting YAML to JSON");
+    if (checksPatchesFirst && type !== "apply") {
+      throw badRequest("invalid JSON patch");
+    }
+    if (checksPatchesFirst && !/^\s*\{/.test(new TextDecoder().decode(body))) {
+      throw badRequest(`error encoding patch: ${message}`);
+    }
+    throw unreadable(type, message, {
+      yaml: "error converting YAML to JSON",
+      checksPatchesFirst,
+    });
   }
-  checkShape(type, parsed.value);
+  if (type !== "apply" && checksPatchesFirst) findStored(request);
+  checkShape(type, parsed.value, checksPatchesFirst);
   // An empty document changes nothing.
   const value = parsed.value ?? (type === "json" ? [] : {});
   return { patch: { ...parsed, type, value }, options };
@@ -176,17 +187,30 @@ const LIST = "[]handlers.jsonPatchOp";
 const OBJECT = "map[string]interface {}";
 
 /** Error 400: a patch that cannot be decoded. */
-function unreadable(type: PatchType, why: string, yaml: string): StatusError {
+function unreadable(
+  type: PatchType,
+  why: string,
+  { yaml, checksPatchesFirst }: {
+    readonly yaml: string;
+    readonly checksPatchesFirst: boolean;
+  },
+): StatusError {
   return badRequest(
     type === "apply"
-      ? `error decoding YAML: ${yaml}: ${why}`
+      ? `error decoding ${
+        checksPatchesFirst ? "patch" : "YAML"
+      }: ${yaml}: ${why}`
       : type === "strategic"
       ? why
       : `error decoding patch: ${why}`,
   );
 }
 
-function checkShape(type: PatchType, value: unknown): void {
+function checkShape(
+  type: PatchType,
+  value: unknown,
+  checksPatchesFirst: boolean,
+): void {
   if (type === "json" ? Array.isArray(value) : isJsonObject(value)) {
     if (type === "json") checkOperations(value as readonly unknown[]);
     return;
@@ -199,6 +223,7 @@ function checkShape(type: PatchType, value: unknown): void {
     type,
     value,
     `value of type ${type === "json" ? LIST : OBJECT}`,
+    checksPatchesFirst,
   );
 }
 
@@ -206,11 +231,15 @@ function wrongType(
   type: PatchType,
   value: unknown,
   expected: string,
+  checksPatchesFirst = false,
 ): StatusError {
   return unreadable(
     type,
     `json: cannot unmarshal ${goJsonType(value)} into Go ${expected}`,
-    "error unmarshaling JSON: while decoding JSON",
+    {
+      yaml: "error unmarshaling JSON: while decoding JSON",
+      checksPatchesFirst,
+    },
   );
 }
 
@@ -392,9 +421,9 @@ function applied(
     options.fieldValidation,
     () =>
       badRequest(
-        `error strict decoding YAML: error converting YAML to JSON: ${
-          patch.objections.join(", ")
-        }`,
+        `error strict decoding ${
+          context.release.checksPatchesFirst ? "patch" : "YAML"
+        }: error converting YAML to JSON: ${patch.objections.join(", ")}`,
       ),
   );
   return object;

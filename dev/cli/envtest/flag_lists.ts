@@ -22,7 +22,7 @@ export const KUBE_APISERVER_FLAGS: ProgramFlags = {
     "disable-admission-plugins": "admission plug-ins to switch off",
     "enable-admission-plugins": "no effect: all that exist are on by default",
     "feature-gates": "only ShardedListAndWatch has an effect",
-    "runtime-config": "no effect: what 1.36 serves by default is served",
+    "runtime-config": "no effect: what 1.37 serves by default is served",
   },
   accepted: `
     admission-control advertise-address allow-metric-labels

@@ -3,7 +3,7 @@ import { programHelp } from "./program_flags.ts";
 import { ETCD_FLAGS, KUBE_APISERVER_FLAGS } from "./flag_lists.ts";
 
 /** Version that `kube-apiserver --version` prints. */
-const KUBERNETES = "v1.36.3";
+const KUBERNETES = "v1.37.2";
 
 /**
  * Folder, as a shell expression, in which the programs of an etcd and its API

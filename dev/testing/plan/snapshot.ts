@@ -37,7 +37,7 @@ export interface UnreadResource {
 export interface SnapshotInfo {
   /** Time at which the reading began, in milliseconds since the Unix epoch. */
   readonly at: number;
-  /** Version of the server, such as `v1.36.0`. */
+  /** Version of the server, such as `v1.37.0`. */
   readonly server: string;
   /** Namespaces that were read; undefined for all. */
   readonly namespaces?: readonly string[] | undefined;

@@ -2,6 +2,13 @@ import type { StatusCause, UntypedObject } from "@coracle/operator/core";
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import { ADMINISTRATOR } from "../../../dev/apiserver/request/user.ts";
 import { builtinDefinitions } from "../../../dev/apiserver/builtin/builtin_definitions.ts";
+import {
+  DEFAULT_RELEASE,
+  type KubernetesRelease,
+  type KubernetesVersion,
+  RELEASES,
+} from "../../../dev/apiserver/kubernetes_release.ts";
+import { reportedCauses } from "../../../dev/apiserver/validation/object_meta.ts";
 import { updateManagedFields } from "../../../dev/apiserver/field_management.ts";
 import {
   AdmissionChain,
@@ -21,12 +28,16 @@ export const NOW: number = Date.UTC(2026, 0, 1);
 export const NOW_TEXT = "2026-01-01T00:00:00Z";
 export const UID = "11111111-2222-3333-4444-555555555555";
 
-const definitions = builtinDefinitions();
+const definitionsOf: Map<KubernetesRelease, readonly ResourceDefinition[]> =
+  new Map();
 
 /** Definition and version of an object. */
 export function builtinOf(
   object: UntypedObject,
+  release: KubernetesRelease = DEFAULT_RELEASE,
 ): { definition: ResourceDefinition; version: ResourceVersion } {
+  const definitions = definitionsOf.get(release) ?? builtinDefinitions(release);
+  definitionsOf.set(release, definitions);
   const { group, version: name } = parseApiVersion(object.apiVersion ?? "");
   const definition = definitions.find((definition) =>
     definition.group === group && definition.kind === object.kind
@@ -40,6 +51,7 @@ export function builtinOf(
 export function hookContext(
   version: string,
   objects: readonly UntypedObject[] = [],
+  { isDeclarative }: Pick<KubernetesRelease, "isDeclarative"> = DEFAULT_RELEASE,
 ): HookContext {
   const within = (group: string, plural: string) =>
     objects.filter((object) => {
@@ -51,6 +63,7 @@ export function hookContext(
     now: NOW,
     dryRun: false,
     apply: false,
+    isDeclarative,
     user: ADMINISTRATOR,
     find: ({ group, plural }, { name, namespace }) =>
       within(group, plural).find(({ metadata }) =>
@@ -100,9 +113,11 @@ function admit(
 export function createBuiltin(
   body: UntypedObject,
   objects: readonly UntypedObject[] = [],
+  kubernetes?: KubernetesVersion,
 ): { object: UntypedObject; causes: readonly StatusCause[] } {
-  const { definition, version } = builtinOf(body);
-  const context = hookContext(version.name, objects);
+  const release = kubernetes ? RELEASES[kubernetes] : DEFAULT_RELEASE;
+  const { definition, version } = builtinOf(body, release);
+  const context = hookContext(version.name, objects, release);
   const { object } = version.decode(structuredClone(body));
   version.setDefaults(object);
   object.metadata.uid = UID;
@@ -116,6 +131,10 @@ export function createBuiltin(
   admit(object, { definition, version, context });
   if (definition.hasGeneration) object.metadata.generation = 1;
   definition.prepareForCreate?.(object, context);
-  const causes = definition.validateCreate?.(object, context) ?? [];
+  const causes = reportedCauses(
+    definition.validateCreate?.(object, context) ?? [],
+    definition,
+    release,
+  );
   return { object, causes };
 }

@@ -8,6 +8,8 @@ import { createBuiltin } from "./create_builtin.ts";
 interface DefaultingPair {
   readonly request: { readonly body: UntypedObject };
   readonly stored: UntypedObject;
+  /** What Kubernetes 1.36 stored, where it differs. */
+  readonly earlier?: UntypedObject;
 }
 
 const folder = new URL("./defaulting/", import.meta.url);
@@ -39,12 +41,21 @@ const CLUSTER: readonly UntypedObject[] = [{
   metadata: { name: "sa", namespace: "h6" },
 }];
 
-function check(name: string, { request, stored }: DefaultingPair): void {
-  const { body } = request;
+function check(
+  name: string,
+  { request: { body }, stored, earlier = stored }: DefaultingPair,
+): void {
   test(`a ${body.kind} is stored as recorded (${name})`, () => {
-    const { object, causes } = createBuiltin(body, CLUSTER);
-    assert.deepEqual(causes, []);
-    assert.deepEqual(comparable(object), comparable(stored));
+    for (
+      const [version, expected] of [["1.37", stored], [
+        "1.36",
+        earlier,
+      ]] as const
+    ) {
+      const { object, causes } = createBuiltin(body, CLUSTER, version);
+      assert.deepEqual(causes, []);
+      assert.deepEqual(comparable(object), comparable(expected), version);
+    }
   });
 }
 

@@ -5,8 +5,10 @@ export interface InvalidCase {
   readonly case: string;
   readonly path: readonly (string | number)[];
   readonly value?: unknown;
-  /** Causes returned by Kubernetes 1.36: field, reason and message. */
+  /** Causes returned by Kubernetes 1.37: field, reason and message. */
   readonly causes: readonly (readonly [string, string, string])[];
+  /** Causes returned by Kubernetes 1.36, where they differ. */
+  readonly earlier?: InvalidCase["causes"];
 }
 
 /** Copy with a changed value at a path; removes the value if none is given. */

@@ -17,7 +17,7 @@ interface Change {
   readonly made: Record<string, unknown>;
   readonly spec?: Record<string, unknown>;
   readonly data?: Record<string, unknown>;
-  /** Message of Kubernetes 1.36; undefined if the update is allowed. */
+  /** Message of Kubernetes 1.37; undefined if the update is allowed. */
   readonly refused?: string;
 }
 
@@ -152,8 +152,9 @@ const CHANGES: readonly Change[] = [
     },
     spec: { [field]: value },
     ...(isRefused && {
-      refused:
-        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+      refused: `spec.${field}: Invalid value: ${
+        JSON.stringify(value)
+      }: field is immutable`,
     }),
   })),
   {

@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
 import { ApiServer } from "@coracle/dev/apiserver";
-import { PersistentVolumeClaim, Pod } from "@coracle/operator/kinds";
+import {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+} from "@coracle/operator/kinds";
 import { temporaryFolder } from "../../support/temporary_folder.ts";
 
 const namespace = "default";
@@ -66,3 +70,64 @@ test("a claim whose last pod was deleted before a crash is removed after it", as
   await next.stop();
   rmSync(folder, { recursive: true });
 });
+
+for (const version of ["1.36", "1.37"] as const) {
+  test(
+    `A bound claim of ${version} ${
+      version === "1.37" ? "tells" : "does not tell"
+    } whether pods refer to it`,
+    async () => {
+      const clock = new VirtualClock();
+      const server = await ApiServer.start({ port: false, clock, version });
+      const { client } = server;
+      const conditions = async () => {
+        await clock.settle();
+        const { status } = await client.get(PersistentVolumeClaim, claimKey);
+        return status?.conditions?.map(({ type, status, reason }) =>
+          [type, status, reason].join(" ")
+        ) ?? [];
+      };
+      const expected = (text: string) => version === "1.37" ? [text] : [];
+      await client.create(PersistentVolumeClaim, {
+        metadata: claimKey,
+        spec: {
+          accessModes: ["ReadWriteOnce"],
+          resources: { requests: { storage: "1Gi" } },
+        },
+      });
+      assert.deepEqual(await conditions(), []);
+      await client.create(PersistentVolume, {
+        metadata: { name: "volume" },
+        spec: {
+          accessModes: ["ReadWriteOnce"],
+          capacity: { storage: "1Gi" },
+          hostPath: { path: "/data" },
+        },
+      });
+      assert.deepEqual(
+        await conditions(),
+        expected("Unused True NoPodsUsingPVC"),
+      );
+      await client.create(Pod, {
+        metadata: { namespace, name: "user" },
+        spec: {
+          containers: [{ name: "c", image: "i" }],
+          volumes: [{
+            name: "v",
+            persistentVolumeClaim: { claimName: "claim" },
+          }],
+        },
+      });
+      assert.deepEqual(
+        await conditions(),
+        expected("Unused False PodUsingPVC"),
+      );
+      await client.delete(Pod, { namespace, name: "user" });
+      assert.deepEqual(
+        await conditions(),
+        expected("Unused True NoPodsUsingPVC"),
+      );
+      await server.stop();
+    },
+  );
+}

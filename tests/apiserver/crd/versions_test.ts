@@ -151,7 +151,7 @@ test("a Scale keeps the managed fields of other versions", () =>
     );
   }));
 
-test("owners of a removed version stop an apply, and go with an update", () =>
+test("owners of a removed version stop an apply, and stay with an update", () =>
   withKind(Boat, async ({ client, transport }) => {
     await client.create(v1, { metadata: key, spec: { name: "a" } } as never);
     const crd = { name: "boats.sample.coracle.dev" };
@@ -182,9 +182,10 @@ test("owners of a removed version stop an apply, and go with an update", () =>
     ]);
     const patched = await send("merge-patch+json", { name: "b" });
     assert.equal(patched.status, 200);
-    assert.equal(patched.object.metadata.managedFields, undefined);
-    const applied = await send("apply-patch+yaml", { name: "b" });
-    assert.equal(applied.status, 200);
+    const [owner, ...others] = patched.object.metadata.managedFields;
+    assert.deepEqual([owner.apiVersion, others], ["sample.coracle.dev/v1", []]);
+    const applied = await send("apply-patch+yaml", { name: "c" });
+    assert.equal(applied.status, 500);
   }));
 
 test("an apply that changes nothing sets no default, and keeps the generation", () =>

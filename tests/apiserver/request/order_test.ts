@@ -10,7 +10,7 @@ const NO_TYPE = { "content-type": "text/plain" };
 const MERGE = { "content-type": "application/merge-patch+json" };
 const TABLE = { accept: "application/json;as=Table;g=meta.k8s.io;v=v9" };
 
-/** Requests with more than one fault, and what kube-apiserver 1.36.3 answers. */
+/** Requests with more than one fault, and what kube-apiserver 1.37.2 answers. */
 const ANSWERS: readonly (readonly [
   request: `${string} ${string}`,
   headers: Record<string, string>,
@@ -34,8 +34,9 @@ const ANSWERS: readonly (readonly [
     415,
     /unknown format/,
   ]],
-  // An object is sought before a patch of it is read.
-  [`PATCH ${C}/none`, MERGE, "[", [404, /not found/]],
+  // The syntax of a patch is checked before its object is sought.
+  [`PATCH ${C}/none`, MERGE, "[", [400, /^invalid JSON patch$/]],
+  [`PATCH ${C}/none`, MERGE, [], [404, /not found/]],
   [`PATCH ${C}/none?dryRun=x`, MERGE, "[", [422, /dryRun/]],
   // The time limit is read before the credentials, and not of long requests.
   [`GET ${C}?timeout=x`, { authorization: "Bearer x" }, undefined, [

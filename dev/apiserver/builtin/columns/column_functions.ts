@@ -230,6 +230,15 @@ export const CELL_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   labels: (labels: Labels = {}) =>
     Object.entries(labels).map(([key, value]) => `${key}=${value}`).sort()
       .join(",") || "<none>",
+  /** Type of the last condition of some types, perhaps only of those that are true. */
+  lastType: (
+    conditions: readonly Condition[] = [],
+    types: readonly string[],
+    onlyTrue: boolean,
+  ) =>
+    conditions.findLast(({ type, status }) =>
+      types.includes(type) && (!onlyTrue || status === "True")
+    )?.type,
   len: (list: readonly unknown[] = []) => list.length,
   lower: (text = "") => text.toLowerCase(),
   metrics: metricsText,
@@ -241,6 +250,16 @@ export const CELL_FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   quota,
   roles,
   seconds: (seconds: number) => humanDuration(seconds * 1_000),
+  servedVersions: (
+    versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly storage: boolean;
+    }[] = [],
+  ) =>
+    versions.filter(({ served }) => served).map(({ name, storage }) =>
+      storage ? `${name}(storage)` : name
+    ).sort().join(","),
   /** Selector as text for most columns, with `<none>` for an empty one. */
   selector: (selector?: LabelSelector) => {
     const text = selectorText(selector);

@@ -96,7 +96,13 @@ function checksOf(type: GoType): TypeChecks | undefined {
 export function typedCauses(
   type: GoType,
   object: JsonObject,
-  { part }: { readonly part: "main" | "status" },
+  { part, isDeclarative = false, declared }: {
+    readonly part: "main" | "status";
+    /** Whether validation is declarative, as from 1.37. */
+    readonly isDeclarative?: boolean | undefined;
+    /** List to which violations of declared rules are appended, from 1.37 on. */
+    readonly declared: StatusCause[];
+  },
 ): StatusCause[] {
   const causes: StatusCause[] = [];
   const checks = checksOf(type);
@@ -105,33 +111,43 @@ export function typedCauses(
     name !== "metadata" && (name === "status") === (part === "status")
   );
   const rules = part === "main" ? checks.rules : NO_RULES;
-  checkStruct({ rules, fields }, object, new FieldPath("", causes));
+  const path = new FieldPath("", causes, isDeclarative ? declared : causes);
+  checkStruct({ rules, fields }, object, { fieldPath: path, isDeclarative });
   return causes;
 }
 
 function checkStruct(
   checks: TypeChecks,
   value: unknown,
-  fieldPath: FieldPath,
+  { fieldPath, isDeclarative }: {
+    readonly fieldPath: FieldPath;
+    readonly isDeclarative: boolean;
+  },
 ): void {
+  const below = (name: string) => ({
+    fieldPath: fieldPath.child(name),
+    isDeclarative,
+  });
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      checkStruct(checks, item, fieldPath.child(`[${index}]`));
+      checkStruct(checks, item, below(`[${index}]`));
     }
     return;
   }
   if (!isJsonObject(value)) return;
   const { before, after } = checks.rules;
-  before?.(new Scope(value, fieldPath));
+  const scope = () =>
+    new Scope(value, fieldPath).set("$isDeclarative", isDeclarative);
+  before?.(scope());
   for (const field of checks.fields) {
     const given = value[field.name];
     if (given === undefined || given === null) continue;
     checkChoice(field, given, fieldPath);
     if (field.structs) {
-      checkStruct(field.structs, given, fieldPath.child(field.shown));
+      checkStruct(field.structs, given, below(field.shown));
     }
   }
-  after?.(new Scope(value, fieldPath));
+  after?.(scope());
 }
 
 function checkChoice(
@@ -151,8 +167,14 @@ function checkChoice(
 }
 
 /** Validates a new object by the rules of its resource; returns the violations. */
-export function newCauses(resource: string, object: JsonObject): StatusCause[] {
-  return VALIDATION_RULES.causes(`${resource}/create`, object);
+export function newCauses(
+  resource: string,
+  object: JsonObject,
+  { isDeclarative }: { readonly isDeclarative?: boolean | undefined } = {},
+): StatusCause[] {
+  return VALIDATION_RULES.causes(`${resource}/create`, object, {
+    $isDeclarative: isDeclarative,
+  });
 }
 
 /**

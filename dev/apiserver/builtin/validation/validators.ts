@@ -9,7 +9,8 @@
  */
 import type { UntypedObject } from "@coracle/operator/client";
 import type { StatefulSet } from "@coracle/operator/kinds";
-import type { ResourceDefinition } from "../../registry.ts";
+import type { StatusCause } from "@coracle/operator/internal";
+import type { HookContext, ResourceDefinition } from "../../registry.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
 import { changeCauses, newCauses, typedCauses } from "./typed_validation.ts";
 import type { ResourceData } from "../data/resource_table.ts";
@@ -44,35 +45,52 @@ export function validatorsOf(
   resource: string,
   { isValidatedTwice }: Pick<ResourceData, "isValidatedTwice">,
 ): Validators {
-  const mainCauses = (object: UntypedObject) =>
+  const mainCauses = (
+    object: UntypedObject,
+    { isDeclarative }: Pick<HookContext, "isDeclarative">,
+    declared: StatusCause[],
+  ) =>
     typedCauses(
       typeOf(object),
       resource === "statefulsets.apps" ? withClaimedVolumes(object) : object,
-      { part: "main" },
+      { part: "main", isDeclarative, declared },
     );
   return {
-    validateCreate: (object) => [
-      ...mainCauses(object),
-      ...newCauses(resource, object),
-    ],
+    validateCreate: (object, context) => {
+      const declared: StatusCause[] = [];
+      return [
+        ...mainCauses(object, context, declared),
+        ...newCauses(resource, object, context),
+        ...declared,
+      ];
+    },
     validateUpdate: (object, live, context) => {
-      const { subresource } = context;
+      const { subresource, isDeclarative } = context;
+      const declared: StatusCause[] = [];
       if (subresource === "status") {
         return [
-          ...typedCauses(typeOf(object), object, { part: "status" }),
+          ...typedCauses(typeOf(object), object, {
+            part: "status",
+            isDeclarative,
+            declared,
+          }),
           ...changeCauses(`${resource}/status`, object, live, context),
+          ...declared,
         ];
       }
-      const causes = mainCauses(object);
+      const causes = mainCauses(object, context, declared);
       const changes = changeCauses(
         subresource === "resize" ? "pods/resize" : resource,
         object,
         live,
         context,
       );
-      return isValidatedTwice
-        ? [...causes, ...causes, ...changes]
-        : [...causes, ...changes];
+      return [
+        ...causes,
+        ...isValidatedTwice ? causes : [],
+        ...changes,
+        ...declared,
+      ];
     },
   };
 }

@@ -2,6 +2,7 @@ import { Quantity } from "@coracle/operator/client";
 import {
   PersistentVolume,
   PersistentVolumeClaim,
+  type PersistentVolumeClaimCondition,
   Pod,
 } from "@coracle/operator/kinds";
 import { type ControllerApi, matcher } from "../controller_api.ts";
@@ -183,23 +184,33 @@ export const VOLUME_PROTECTION: ControllerDefinition = {
   },
 };
 
-/** Controller that removes the finalizer of deleted claims that no pod uses. */
+/**
+ * Controller that removes the finalizer of deleted claims that no pod uses and,
+ * from 1.37 on (gate PersistentVolumeClaimUnusedSinceTime), tells by a condition
+ * of bound claims whether pods refer to them.
+ */
 export const CLAIM_PROTECTION: ControllerDefinition = {
   name: "persistentvolumeclaim-protection-controller",
   kind: PersistentVolumeClaim,
-  concerns: ({ terminating }) => terminating,
   watches: [{
     kind: Pod,
-    *keys({ object: { namespace } }, api) {
-      const claims = api.context.store.collection(PersistentVolumeClaim);
+    *keys({ object: { namespace } }, { context: { store, release } }) {
+      const claims = store.collection(PersistentVolumeClaim);
       for (const { terminating, key } of claims.scan({ namespace })) {
-        if (terminating) yield key;
+        if (terminating || release.marksUnusedClaims) yield key;
       }
     },
   }],
   async sync(object, api) {
     const claim = object as PersistentVolumeClaim;
-    const { namespace, name } = object.metadata;
+    const { namespace, name, deletionTimestamp } = object.metadata;
+    if (deletionTimestamp === undefined) {
+      const isBound = claim.status?.phase === "Bound";
+      if (isBound && api.context.release.marksUnusedClaims) {
+        await markUse(claim, api);
+      }
+      return;
+    }
     if (api.list(Pod, namespace).some((pod) => mounts(pod, name))) return;
     const finalizer = "kubernetes.io/pvc-protection";
     await api.removeFinalizer(PersistentVolumeClaim, claim, finalizer);
@@ -212,4 +223,45 @@ function mounts(pod: Pod, claim: string): boolean {
     pod.spec.volumes?.some(({ persistentVolumeClaim }) =>
         persistentVolumeClaim?.claimName === claim
       ) === true;
+}
+
+/** Writes the condition that tells since when pods refer to the claim, or none does. */
+async function markUse(
+  claim: PersistentVolumeClaim,
+  api: ControllerApi,
+): Promise<void> {
+  const { namespace } = claim.metadata;
+  const isUsed = api.list(Pod, namespace).some((pod) => refersTo(pod, claim));
+  const { conditions = [] } = claim.status ?? {};
+  const before = conditions.find(({ type }) => type === "Unused");
+  if (before && (before.status === "True") !== isUsed) return;
+  const unused: PersistentVolumeClaimCondition = {
+    type: "Unused",
+    status: isUsed ? "False" : "True",
+    // Go writes a time that is not set.
+    lastProbeTime: null as never,
+    lastTransitionTime: api.time,
+    reason: isUsed ? "PodUsingPVC" : "NoPodsUsingPVC",
+    message: isUsed
+      ? "A pod is currently referencing this PVC"
+      : "No pods are currently referencing this PVC",
+  };
+  await api.setStatus(PersistentVolumeClaim, claim, {
+    ...claim.status,
+    conditions: before
+      ? conditions.map((one) => one === before ? unused : one)
+      : [...conditions, unused],
+  });
+}
+
+/** Whether the pod names the claim, or has it for an ephemeral volume, and has not terminated. */
+function refersTo(pod: Pod, { metadata }: PersistentVolumeClaim): boolean {
+  if (isFinished(pod)) return false;
+  const isOwn = metadata.ownerReferences?.some(({ controller, uid }) =>
+    controller === true && uid === pod.metadata.uid
+  );
+  return pod.spec.volumes?.some(({ name, persistentVolumeClaim, ephemeral }) =>
+    persistentVolumeClaim?.claimName === metadata.name ||
+    ephemeral && isOwn && `${pod.metadata.name}-${name}` === metadata.name
+  ) === true;
 }

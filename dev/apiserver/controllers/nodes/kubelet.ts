@@ -33,7 +33,7 @@ const NODE_INFO = {
   containerRuntimeVersion: "simulated://1.0.0",
   kernelVersion: "",
   kubeProxyVersion: "",
-  kubeletVersion: "v1.36.0",
+  kubeletVersion: "v1.37.0",
   machineID: "",
   operatingSystem: "linux",
   osImage: "Simulated",

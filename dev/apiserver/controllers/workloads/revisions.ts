@@ -58,7 +58,9 @@ export async function syncRevisions(
     owner,
     spec?.selector,
   );
-  const all = claimed.sort((a, b) => a.revision - b.revision || byAge(a, b));
+  const all = claimed.sort((a, b) =>
+    (a.revision ?? 0) - (b.revision ?? 0) || byAge(a, b)
+  );
   const data = { spec: { template: { ...template, $patch: "replace" } } };
   const revision = (all.at(-1)?.revision ?? 0) + 1;
   const equal = all.findLast((one) => jsonEquals(one.data, data));

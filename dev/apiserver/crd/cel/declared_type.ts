@@ -35,12 +35,17 @@ const NO_FIELDS: ReadonlyMap<string, DeclaredType> = new Map();
 
 const TEXT: OpenApiSchema = { type: "string" };
 
-/** Properties of every whole object, added unless the schema declares all of them. */
-const META: Readonly<Record<string, OpenApiSchema>> = {
-  kind: TEXT,
-  apiVersion: TEXT,
-  metadata: { type: "object", properties: { name: TEXT, generateName: TEXT } },
-};
+/** Longest name of an object, in bytes. */
+const NAME_LENGTH = 253;
+
+/** A text that is no longer than a name may be, as from Kubernetes 1.37. */
+function nameOf(
+  declared: OpenApiSchema | undefined,
+  longest: number,
+): OpenApiSchema {
+  const { maxLength = longest } = declared ?? {};
+  return { ...TEXT, maxLength: Math.min(Number(maxLength), longest) };
+}
 
 /**
  * Declared type of a schema, with kube-apiserver's size limits: without
@@ -170,9 +175,21 @@ export function withMeta(schema: OpenApiSchema): OpenApiSchema {
     [kind, apiVersion, name, generateName].every((property) =>
       property?.type === "string"
     );
-  return declaresAll
-    ? schema
-    : { ...schema, properties: { ...schema.properties, ...META } };
+  if (declaresAll) return schema;
+  const names = {
+    name: nameOf(name, NAME_LENGTH),
+    // What the server appends has a byte at least.
+    generateName: nameOf(generateName, NAME_LENGTH - 1),
+  };
+  return {
+    ...schema,
+    properties: {
+      ...schema.properties,
+      kind: TEXT,
+      apiVersion: TEXT,
+      metadata: { type: "object", properties: names },
+    },
+  };
 }
 
 function text(schema: OpenApiSchema): DeclaredType {

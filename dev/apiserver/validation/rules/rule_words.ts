@@ -16,7 +16,7 @@ import {
   member,
 } from "./expression.ts";
 import type { RuleText, Statement } from "./rule_text.ts";
-import type { Scope } from "./scope.ts";
+import { Scope } from "./scope.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
 import {
   addressProblems,
@@ -49,6 +49,15 @@ export const FORMATS: Readonly<
   port: (port: number | string) =>
     typeof port === "string" ? portNameProblems(port) : portProblems(port),
   qualifiedName: qualifiedNameProblems,
+  /** Label of a declared rule, whose limit is in bytes. */
+  shortName: (text: string) =>
+    labelProblems(text).map((why) => why.replace(/ characters$/, " bytes")),
+  /** Subdomain in letters of any case. */
+  longName: (name: string) =>
+    subdomainProblems(name.toLowerCase()).map((why) =>
+      why.replace("a lowercase RFC", "an RFC").replace("lower case ", "")
+        .replace("'example.com'", "'Example.com'")
+    ),
   relativePath: (path: string) => [
     ...path.startsWith("/") ? ["must be a relative path"] : [],
     ...path.split("/").includes("..") ? ["must not contain '..'"] : [],
@@ -137,7 +146,10 @@ const REPORTS: Readonly<
   invalidAs: (at, _, why) => reportShown(at, "invalid", [why]),
   missing: (at, _, why) => at.add("required", why),
   notFound: (at, value) => at.add("notFound", value),
-  tooLong: (at, _, limit) => at.add("tooLong", Number(limit)),
+  tooLong: (at, _, limit) => {
+    const [count, unit] = limit.split(" ");
+    at.add("tooLong", Number(count), unit);
+  },
   tooMany: (at, count, limit) =>
     at.add("tooMany", Number(count), Number(limit)),
   unsupported: (at, value, choices) =>
@@ -223,6 +235,18 @@ export function validationLine(line: string, rules: RuleText): Statement {
   const [word = "", ...rest] = line.split(" ");
   const text = rest.join(" ");
   switch (word) {
+    case "declared": {
+      // `declared RULE`: from 1.37 its violations follow those of other rules.
+      const rule = validationLine(text, rules);
+      return (scope) => {
+        const { declared } = scope.path;
+        return rule(
+          declared === scope.path
+            ? scope
+            : new Scope(scope.value, declared, scope),
+        );
+      };
+    }
     case "labels":
     case "annotations": {
       const check = word === "labels" ? checkLabels : checkAnnotations;

@@ -14,7 +14,7 @@ import {
 } from "../../../../dev/apiserver/crd/definition_rules/crd_rules.ts";
 import { causeTexts, recordedLines } from "../recorded_lines.ts";
 
-/** Answer of kube-apiserver 1.36.3 to a schema. */
+/** Answer of kube-apiserver 1.37.2 to a schema. */
 interface RecordedLimit {
   readonly name: string;
   readonly schema: OpenApiSchema;
@@ -22,7 +22,7 @@ interface RecordedLimit {
 }
 
 /**
- * Cost of a rule on the items of a list in kube-apiserver 1.36.3. The list lengths
+ * Cost of a rule on the items of a list in kube-apiserver 1.37.2. The list lengths
  * bring the factor between 1 and 1.5 where possible, because such factors are
  * reported with six digits.
  */
