@@ -145,7 +145,7 @@ function ignoreRefusal(error: unknown): void {
 
 /** Fields of a changed object that other managers lose, by these. */
 function contestsOf(
-  { before, after, write }: TouchedObject,
+  { before, after, write, others }: TouchedObject,
   managers: ReadonlySet<string>,
 ): readonly Contest[] {
   if (write === undefined || before === undefined || after === undefined) {
@@ -159,6 +159,8 @@ function contestsOf(
   if (isAlone) return [];
   const lost = new Map<string, FieldDifference[]>();
   for (const field of fieldDifferences(old, now)) {
+    // What controllers of the cluster changed, the operator has not taken.
+    if (others?.has(pathText(field.path))) continue;
     for (const manager of losersOf(field, { old, now, managers })) {
       lost.set(manager, [...lost.get(manager) ?? [], field]);
     }

@@ -15,6 +15,7 @@ import {
   runOperator,
   type RunSettings,
 } from "./planned_run.ts";
+import { NEVER_READ } from "./read_cluster.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** Most times that a cluster is read again, for what an operator asks for. */
@@ -101,7 +102,8 @@ export async function planOperator(
     const old = older && await runOperator(source, true, snapshot, settings);
     const asked = [run, old].flatMap((one) => [...one?.record.resources ?? []])
       .filter((resource) =>
-        !known.has(resource) && !isUnread(resource, snapshot)
+        !known.has(resource) && !NEVER_READ.has(resource) &&
+        !isUnread(resource, snapshot)
       )
       .flatMap((resource) => run.kinds.get(resource) ?? []);
     const further = asked.filter(({ group, kind }) =>

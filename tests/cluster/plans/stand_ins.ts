@@ -10,11 +10,23 @@ import { Operator, patchStatus } from "@coracle/operator";
 import { type Client, silentLogger, timestamp } from "@coracle/operator/client";
 import { Pod } from "@coracle/operator/kinds";
 
-/** Runs each Pod and makes it ready, as a scheduler and a node do. */
+/**
+ * Runs each Pod, makes it ready, and ends one that is to be deleted, as a scheduler
+ * and a node do.
+ */
 export function nodeStandIn(client: Client): Operator {
   const node = new Operator({ client, logger: silentLogger });
   node.register(Pod, {
     async reconcile({ metadata, spec, status }, ctx) {
+      if (ctx.deleted) return;
+      if (metadata.deletionTimestamp !== undefined) {
+        const { uid } = metadata;
+        await client.delete(Pod, metadata, {
+          gracePeriodSeconds: 0,
+          preconditions: { uid },
+        });
+        return;
+      }
       if (spec && !spec.nodeName) {
         await client.createSubresource(Pod, metadata, "binding", {
           target: { kind: "Node", name: "stand-in" },
@@ -43,7 +55,7 @@ export function nodeStandIn(client: Client): Operator {
         })),
       });
     },
-  }, { name: "node-stand-in" });
+  }, { name: "node-stand-in", allEvents: true });
   return node;
 }
 

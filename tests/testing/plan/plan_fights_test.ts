@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ApiServer } from "@coracle/dev/apiserver";
 import { installCrd } from "@coracle/operator/crd";
-import { ConfigMap } from "@coracle/operator/kinds";
+import { ConfigMap, Deployment } from "@coracle/operator/kinds";
 import { planText } from "../../../dev/cli/plan_text.ts";
 import { findingsOf } from "../../../dev/testing/plan/plan_report.ts";
 import { planFor } from "./cluster_copy.ts";
@@ -61,6 +61,29 @@ test("plan: fields that are taken again whenever their manager sets them back", 
     },
   ]);
   assert.ok(findingsOf(report).has("fight"));
+});
+
+test("plan: a status that the cluster writes again is no fight of the operator", async () => {
+  const key = { namespace, name: "delta" };
+  const labels = { app: key.name };
+  const containers = [{ name: "a", image: "a:1" }];
+  await client.create(Deployment, {
+    metadata: key,
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  });
+  // A newer controller has written it; the simulated one does not know it.
+  await client.status.patch(Deployment, key, {
+    status: { terminatingReplicas: 0 },
+  }, { fieldManager: "kube-controller-manager" });
+  const { changes, fights } = await planFor(server.transport, "site_image");
+  const change = changes.find(({ kind }) => kind === "Deployment");
+  assert.deepEqual(change?.fields.map(({ path }) => path), [
+    ".spec.template.spec.containers[a].image",
+  ]);
+  assert.deepEqual(fights, []);
 });
 
 test("plan: what other managers do at its end is not in the rest of it", async () => {

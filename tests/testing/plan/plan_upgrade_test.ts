@@ -156,6 +156,16 @@ test("plan: the cluster sees nothing but gets, lists and discovery", () => {
   assert.deepEqual(others, []);
 });
 
+test("plan: the operator runs once where only its Events were not read", async () => {
+  const steps: string[] = [];
+  const { failures, events } = await planFor(server.transport, "site_new", {
+    onProgress: (text) => steps.push(text),
+  });
+  assert.equal(failures.length, 1);
+  assert.deepEqual(events.map(({ reason }) => reason), ["RunFailed"]);
+  assert.deepEqual(steps, ["the operator runs"]);
+});
+
 test("plan: values of Secrets are in no form of it", () => {
   const json = JSON.stringify(report);
   for (const form of [text, markdown, json]) {
