@@ -61,6 +61,8 @@ const seen = new Set<string>();
 
 test(
   "an operator converts between the versions of its kind, and migrates them",
+  // The controller of a real server begins a migration half a minute late.
+  { timeout: 180_000 },
   withTestCluster({
     objects: [
       crdManifest(EarlierPool) as object as UntypedObject,

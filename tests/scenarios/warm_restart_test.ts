@@ -33,7 +33,9 @@ test("A killed operator starts warm: it lists nothing and runs what changed", as
       env: { KUBECONFIG: cluster.kubeconfig, SNAPSHOTS: folder },
     });
   const written = () => {
-    const [name] = readdirSync(folder).filter((name) => /^gadget_/.test(name));
+    const [name] = readdirSync(folder).filter((name) =>
+      /^gadget_.*\.snapshot$/.test(name)
+    );
     return name === undefined ? 0 : statSync(join(folder, name)).mtimeMs;
   };
   /** Waits until a snapshot is written that was not there before. */
