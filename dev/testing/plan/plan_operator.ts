@@ -15,6 +15,7 @@ import {
   runOperator,
   type RunSettings,
 } from "./planned_run.ts";
+import { NEVER_READ } from "./read_cluster.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** Most times that a cluster is read again, for what an operator asks for. */
@@ -101,14 +102,15 @@ export async function planOperator(
     const old = older && await runOperator(source, true, snapshot, settings);
     const asked = [run, old].flatMap((one) => [...one?.record.resources ?? []])
       .filter((resource) =>
-        !known.has(resource) && !isUnread(resource, snapshot)
+        !known.has(resource) && !NEVER_READ.has(resource) &&
+        !isUnread(resource, snapshot)
       )
       .flatMap((resource) => run.kinds.get(resource) ?? []);
     const further = asked.filter(({ group, kind }) =>
       !kinds.some((one) => one.group === group && one.kind === kind)
     );
     if (further.length === 0 || reads === MAX_READS) {
-      const report = reportOf(run, { source, snapshot });
+      const report = withUnknown(reportOf(run, { source, snapshot }), asked);
       if (old === undefined) return report;
       return without(report, reportOf(old, { source, snapshot }));
     }
@@ -119,6 +121,19 @@ export async function planOperator(
     );
     kinds = [...kinds, ...further];
   }
+}
+
+/** Adds a note of kinds that the operator asks for and that were not read. */
+function withUnknown(
+  report: PlanReport,
+  asked: readonly AnyVersion[],
+): PlanReport {
+  if (asked.length === 0) return report;
+  const names = new Set(asked.map(({ kind }) => kind));
+  const note = `The operator asks for ${
+    [...names].join(", ")
+  }: such objects were not read, and do not exist for it.`;
+  return { ...report, notes: [...report.notes, note] };
 }
 
 function isUnread(resource: string, { info }: Snapshot): boolean {

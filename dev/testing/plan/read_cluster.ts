@@ -37,7 +37,7 @@ const MAX_PAGE_BYTES = 512 * 1024 * 1024;
 type Discovered = Awaited<ReturnType<Client["resources"]>>[number];
 
 /** Resources that answer for themselves, or are records of work. */
-const NEVER_READ: ReadonlySet<string> = new Set([
+export const NEVER_READ: ReadonlySet<string> = new Set([
   "/events",
   "/bindings",
   "/componentstatuses",

@@ -92,6 +92,22 @@ test("snapshot: no value of a Secret, and no copy of one", async () => {
   assert.equal(SECRETS.exec(text)?.[0], undefined);
 });
 
+test("plan: a kind that the operator reads and its snapshot lacks is noted", async () => {
+  const snapshot = await readThrough(transport, {
+    kinds: [{ group: undefined, kind: "Site" }],
+  });
+  const { notes } = await planFor(transport, "site_leaks", {
+    duration: 60_000,
+    read: () => Promise.resolve(snapshot),
+  });
+  assert.ok(
+    notes.includes(
+      "The operator asks for ConfigMap, Secret: such objects were not read, and do not exist for it.",
+    ),
+    notes.join("\n"),
+  );
+});
+
 test("secret texts: no form in which a value is copied is shown", () => {
   const secrets = new SecretTexts();
   const key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
