@@ -34,7 +34,7 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 /** Largest bytes of the tarball and of its files, and number of files. */
 const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
   "@coracle/operator": [770_000, 2_800_000, 390],
-  "@coracle/dev": [625_000, 2_400_000, 210],
+  "@coracle/dev": [627_000, 2_400_000, 210],
 };
 
 /** Both packages. */
