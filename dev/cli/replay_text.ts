@@ -16,7 +16,9 @@ export function replayText(report: ReplayReport): string {
   const { runs, objects, requests, equal, from, to, differing } = report;
   const { differences, unrepeatable, notes } = report;
   const lines = [
-    `${runs} runs of ${objects} objects from ${from} to ${to}: ${equal} of ${requests} requests are equal.`,
+    `${counted(runs, "run")} of ${
+      counted(objects, "object")
+    } from ${from} to ${to}: ${equal} of ${requests} requests are equal.`,
   ];
   if (differing === 0) {
     if (Object.keys(unrepeatable).length === 0) lines.push("No run differs.");
@@ -31,7 +33,9 @@ export function replayText(report: ReplayReport): string {
     if (left > 0) lines.push(`and ${left} more runs (--json has them)`);
   }
   for (const [why, count] of Object.entries(unrepeatable)) {
-    lines.push(`${count} runs cannot be repeated to their end: ${why}`);
+    lines.push(
+      `${counted(count, "run")} cannot be repeated to the end: ${why}`,
+    );
   }
   lines.push(...notes);
   return lines.map((line) => `${printableLine(line)}\n`).join("");
@@ -68,4 +72,8 @@ function shown(value: unknown): string {
     (_, part: unknown) => typeof part === "bigint" ? Number(part) : part,
   ) ?? "";
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

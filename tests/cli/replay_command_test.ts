@@ -67,9 +67,13 @@ test("coracle replay: exit code 1 if no run could be repeated", async () => {
   const { code, out } = await replay(
     ...[`${folder}/kiosk-a`, file, "--export", "asking"],
   );
-  const [, runs] = /^(\d+) runs of/.exec(out) ?? [];
+  const [, runs] = /^(\d+) runs? of 1 object from/.exec(out) ?? [];
   assert.ok(
-    out.includes(`\n${runs} runs cannot be repeated to their end: `),
+    out.includes(
+      `\n${runs} ${
+        runs === "1" ? "run" : "runs"
+      } cannot be repeated to the end: `,
+    ),
     out,
   );
   assert.doesNotMatch(out, /differ/);
@@ -83,6 +87,12 @@ test("coracle replay refuses an operator without the recorded controllers", asyn
     said,
     "Cannot replay the recording: the operator must have one of its controllers: received the runs of shop\n",
   );
+});
+
+test("coracle replay: a file without an operator cannot be loaded", async () => {
+  const { code, said } = await coracle(fixture("site"));
+  assert.equal(code, 1);
+  assert.match(said, /^Cannot load \S+site\.ts: it creates no operator: /);
 });
 
 test("coracle replay: an object that the recording does not have is refused", async () => {

@@ -77,7 +77,9 @@ class RunLog {
   at = 0;
   primary: number | undefined;
   size = 0;
-  secrets: SecretTexts | undefined;
+  /** Objects that it has read, by number, until one of their runs is written. */
+  readonly objects: number[] = [];
+  hasSecrets = false;
   hasEnded = false;
   /** Whether it is the log of a discovery, and not of a run. */
   isDiscovery = false;
@@ -119,8 +121,10 @@ export class RunRecorder {
   readonly #wanted: RegExp | undefined;
   /** Numbers of the objects that the present part has. */
   #numbers: ObjectNumbers = new ObjectNumbers();
-  /** The same for objects without what their readers know of Secrets. */
-  #hidden: ObjectNumbers = new ObjectNumbers();
+  /** JSON of objects that no written run refers to yet. */
+  readonly #pending: Map<number, Uint8Array | string> = new Map();
+  /** Texts of the Secrets that any run has read: they may be in what others read. */
+  readonly #secrets: SecretTexts = new SecretTexts();
   /** Where the primaries of controllers are, by their dependencies. */
   readonly #primaries: WeakMap<object, ReadKind> = new WeakMap();
   #lastNumber = 0;
@@ -342,7 +346,7 @@ export class RunRecorder {
   ): void {
     const { key, cause, retry, waited, deleted, finalStateUnknown } = run;
     const { end, error } = result;
-    const { secrets } = log;
+    const { hasSecrets } = log;
     const { rescheduleAt = Infinity, timerAt = Infinity, timerCause } = plan ??
       {};
     const nextIn = Math.min(rescheduleAt, timerAt) - run.endedAt;
@@ -351,7 +355,7 @@ export class RunRecorder {
       waited,
       ...deleted && { deleted, finalStateUnknown },
       primary: log.primary,
-      ...secrets && { secrets: true },
+      ...hasSecrets && { secrets: true },
       reads: log.reads,
       decisions: log.decisions,
       steps: log.steps,
@@ -379,17 +383,27 @@ export class RunRecorder {
     this.#encode(RUN, record, log);
   }
 
-  /** Adds an entry without the values of Secrets that its run has read. */
+  /** Adds an entry and what it refers to, without the values of Secrets. */
   #encode(
     type: number,
     entry: RunRecord | Pick<RunRecord, "steps">,
-    { bodies, secrets }: RunLog,
+    { bodies, objects }: RunLog,
   ): void {
-    if (secrets === undefined) {
+    const secrets = this.#secrets;
+    for (const number of objects) {
+      const json = this.#pending.get(number);
+      if (json === undefined) continue;
+      this.#pending.delete(number);
+      this.#ring.add(OBJECT, [
+        number,
+        secrets.size === 0 ? json : secrets.hideJson(textOfBody(json)),
+      ]);
+    }
+    if (secrets.size === 0) {
       this.#ring.add(type, encoded(entry, bodies));
       return;
     }
-    // Texts that a run has read in a Secret may be anywhere in what it wrote.
+    // Texts of a Secret may be anywhere in what a run read and wrote.
     const hidden = bodies.map((body) =>
       Buffer.from(secrets.hideJson(textOfBody(body)))
     );
@@ -417,7 +431,6 @@ export class RunRecorder {
   /** Records the resources of the server, from which kinds are completed. */
   async #beginPart(): Promise<void> {
     this.#numbers = new ObjectNumbers();
-    this.#hidden = new ObjectNumbers();
     const { log } = this.#deps;
     const found = new RunLog(0, this.#deps.clock.now());
     found.isDiscovery = true;
@@ -551,7 +564,11 @@ export class RunRecorder {
 
   #hide<S extends SecretPart>(log: RunLog, secret: S): S {
     const hidden = this.#redact(secret);
-    (log.secrets ??= new SecretTexts()).add(secret, hidden);
+    const known = this.#secrets.size;
+    this.#secrets.add(secret, hidden);
+    log.hasSecrets = true;
+    // Objects that were read before may have them.
+    if (this.#secrets.size > known) this.#numbers = new ObjectNumbers();
     return hidden;
   }
 
@@ -577,9 +594,9 @@ export class RunRecorder {
   }
 
   #decideNeedless(apply: RememberedApply, memory: ApplyMemory): void {
-    const { secrets } = this.#current.getStore() ?? {};
+    const secrets = this.#secrets;
     // What is repeated has digests in place of secret texts.
-    const hash = secrets === undefined
+    const hash = secrets.size === 0
       ? memory.intentOf(apply)
       : textHash(secrets.hide(JSON.stringify(apply.intent)));
     this.#decide(needlessName(apply), hash);
@@ -624,23 +641,24 @@ export class RunRecorder {
   #number(log: RunLog, object: object, of: ReadKind | undefined): number {
     const isSecret = of?.kind.kind === "Secret" && of.kind.group === "";
     const shown = isSecret ? this.#hide(log, object) : object;
-    const { secrets } = log;
-    // A run that has read Secrets may find their values in other objects.
-    const numbers = secrets === undefined ? this.#numbers : this.#hidden;
-    const known = numbers.get(object, of);
-    if (known !== undefined) return known;
+    const known = this.#numbers.get(object, of);
+    if (known !== undefined) {
+      if (this.#pending.has(known)) log.objects.push(known);
+      return known;
+    }
     const number = ++this.#lastNumber;
-    numbers.set(object, of, number);
+    this.#numbers.set(object, of, number);
     const body = isSecret || of === undefined
       ? undefined
       : of.bodyOf(object as KubernetesObject);
-    const json = body === undefined
-      ? JSON.stringify(shown)
-      : asBuffer(body.bytes).subarray(body.start, body.end);
-    this.#ring.add(OBJECT, [
+    // It is written with the run, which may read Secrets later.
+    this.#pending.set(
       number,
-      secrets === undefined ? json : secrets.hideJson(json.toString()),
-    ]);
+      body === undefined
+        ? JSON.stringify(shown)
+        : Buffer.from(asBuffer(body.bytes).subarray(body.start, body.end)),
+    );
+    log.objects.push(number);
     return number;
   }
 }

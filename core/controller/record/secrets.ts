@@ -17,8 +17,19 @@ const COPIES: ReadonlySet<string> = new Set([
 ]);
 /** Minimum length of a secret text that is looked for in others. */
 const MIN_TEXT = 6;
-/** Number of secret texts from which on each is no longer looked for by itself. */
-const MANY_TEXTS = 64;
+/** Minimum length of a line of a secret text that is looked for by itself. */
+const MIN_LINE = 16;
+/** Length from which on a text may have been cut, and that of a text in a URL. */
+const MAYBE_CUT = 1_000;
+const MAX_IN_URL = 8_192;
+/** Bits of the hashes by which the beginnings of secret texts are found. */
+const HASH_BITS = 16;
+/** Factor of those hashes, and its power for the first of the hashed characters. */
+const FACTOR = 0x01000193;
+const FIRST_FACTOR = Array.from({ length: MIN_TEXT - 1 }).reduce<number>(
+  (power) => Math.imul(power, FACTOR),
+  1,
+);
 /** Number of documents of JSON, one in another, in which a secret text is found. */
 const MAX_DEPTH = 3;
 /** Texts and numbers of JSON. */
@@ -103,11 +114,19 @@ export function isSecretPath(path: readonly (string | number)[]): boolean {
 export class SecretTexts {
   /** What is shown in place of each. */
   readonly #texts: Map<string, string> = new Map();
+  readonly #maxText: number;
   #sorted: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Whether a hash is that of the beginning of a text. */
+  readonly #hashes: Uint8Array = new Uint8Array(2 ** HASH_BITS);
 
-  /** Whether there are none. */
-  get isEmpty(): boolean {
-    return this.#texts.size === 0;
+  /** @param maxText Maximum length of a value that is looked for. */
+  constructor(maxText: number = Infinity) {
+    this.#maxText = maxText;
+  }
+
+  /** Number of texts. */
+  get size(): number {
+    return this.#texts.size;
   }
 
   /**
@@ -117,11 +136,19 @@ export class SecretTexts {
    */
   add({ data, stringData }: SecretPart, shown?: SecretPart): void {
     for (const [name, value] of texts(data)) {
+      if (value.length > this.#maxText) continue;
       const other = shown && String(Object(shown.data)[name]);
       this.#note(value, other);
-      this.#note(decoded(value), other && decoded(other));
+      // As text, and as the text of bytes that `atob` gives.
+      for (const encoding of ["utf8", "latin1"] as const) {
+        this.#note(
+          Buffer.from(value, "base64").toString(encoding),
+          other && decoded(other),
+        );
+      }
     }
     for (const [name, value] of texts(stringData)) {
+      if (value.length > this.#maxText) continue;
       this.#note(value, shown && String(Object(shown.stringData)[name]));
     }
   }
@@ -129,11 +156,32 @@ export class SecretTexts {
   #note(text: string, shown = HIDDEN): void {
     const trimmed = text.trim();
     if (trimmed.length < MIN_TEXT) return;
-    let form = trimmed;
-    for (let depth = 0; depth <= MAX_DEPTH; depth++) {
-      this.#set(form, shown);
-      // As it is inside of JSON, which may be a text in JSON itself.
-      form = JSON.stringify(form).slice(1, -1);
+    this.#noteForms(trimmed, shown);
+    if (!trimmed.includes("\n")) return;
+    // Of a key in a file, such as an indented one, each line is secret.
+    for (const line of trimmed.split("\n")) {
+      const part = line.trim();
+      if (part.length < MIN_LINE || part.startsWith("-----")) continue;
+      this.#noteForms(part, HIDDEN);
+    }
+  }
+
+  /** Adds a text as it is, in JSON and in URLs. */
+  #noteForms(text: string, shown: string): void {
+    for (const escape of [jsonText, goJsonText, asciiJsonText]) {
+      let form = text;
+      for (let depth = 0; depth <= MAX_DEPTH; depth++) {
+        this.#set(form, shown);
+        // As it is inside of JSON, which may be a text in JSON itself.
+        const next = escape(form);
+        if (next === form) break;
+        form = next;
+      }
+    }
+    if (text.length > MAX_IN_URL) return;
+    for (const encode of [encodeURIComponent, pathText, formText]) {
+      // Lone surrogates cannot be encoded.
+      this.#set(encode(text.toWellFormed()), shown);
     }
   }
 
@@ -141,6 +189,7 @@ export class SecretTexts {
     if (this.#texts.has(text)) return;
     this.#texts.set(text, shown);
     this.#sorted = undefined;
+    this.#hashes[slotOf(hashAt(text, 0))] = 1;
   }
 
   /** Texts by their beginnings, the longest first: one may begin with another. */
@@ -165,33 +214,84 @@ export class SecretTexts {
     return this.hide(hidden);
   }
 
-  /** Whether a text may have secret ones; with many of them it is looked at closer. */
-  #has(text: string): boolean {
-    if (this.#texts.size > MANY_TEXTS) return true;
-    for (const secret of this.#texts.keys()) {
-      if (text.includes(secret)) return true;
-    }
-    return false;
-  }
-
-  /** Replaces secret texts in a text. */
+  /** Replaces secret texts in a text, and the beginning of one at its end. */
   hide(text: string): string {
-    if (!this.#has(text)) return text;
-    const starts = this.#byStart();
+    const last = text.length - MIN_TEXT;
+    if (this.#texts.size === 0 || last < 0) return text;
     let hidden = "";
     let kept = 0;
-    for (let at = 0; at <= text.length - MIN_TEXT;) {
-      const secret = starts.get(text.slice(at, at + MIN_TEXT))
-        ?.find((one) => text.startsWith(one, at));
-      if (secret === undefined) {
-        at++;
+    let hash = hashAt(text, 0);
+    for (let at = 0; at <= last;) {
+      const secret = this.#hashes[slotOf(hash)] === 0
+        ? undefined
+        : this.#found(text, at);
+      if (secret !== undefined) {
+        hidden += text.slice(kept, at) + this.#texts.get(secret);
+        kept = at += secret.length;
+        if (at <= last) hash = hashAt(text, at);
         continue;
       }
-      hidden += text.slice(kept, at) + this.#texts.get(secret);
-      kept = at += secret.length;
+      const first = Math.imul(text.charCodeAt(at), FIRST_FACTOR);
+      const next = text.charCodeAt(at + MIN_TEXT);
+      hash = (Math.imul(hash - first, FACTOR) + next) | 0;
+      at++;
     }
     return hidden + text.slice(kept);
   }
+
+  #found(text: string, at: number): string | undefined {
+    const rest = text.length - at;
+    // Long errors and Events are cut.
+    const mayBeCut = rest >= (text.length < MAYBE_CUT ? MIN_LINE : MIN_TEXT);
+    return this.#byStart().get(text.slice(at, at + MIN_TEXT))?.find((one) =>
+      text.startsWith(one, at) ||
+      mayBeCut && one.length > rest && one.startsWith(text.slice(at))
+    );
+  }
+}
+
+/** Hash of the characters from a position on. */
+function hashAt(text: string, from: number): number {
+  let hash = 0;
+  for (let at = from; at < from + MIN_TEXT; at++) {
+    hash = (Math.imul(hash, FACTOR) + text.charCodeAt(at)) | 0;
+  }
+  return hash;
+}
+
+function slotOf(hash: number): number {
+  return (hash ^ (hash >>> HASH_BITS)) & (2 ** HASH_BITS - 1);
+}
+
+/** Text as it is inside of JSON. */
+function jsonText(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** The same, as Go writes it: kubectl does, in annotations. */
+function goJsonText(text: string): string {
+  return jsonText(text).replace(/[<>&\u2028\u2029]/g, escaped);
+}
+
+/** The same, as those write it who escape all but ASCII. */
+function asciiJsonText(text: string): string {
+  return jsonText(text).replace(/[^ -~]/g, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Text as it is in the path of a URL. */
+function pathText(text: string): string {
+  const url = new URL("http://localhost/");
+  url.pathname = `/${text}`;
+  return url.pathname.slice(1);
+}
+
+/** Text as it is in a query. */
+function formText(text: string): string {
+  return new URLSearchParams({ "": text }).toString().slice(1);
 }
 
 function decoded(value: string): string {

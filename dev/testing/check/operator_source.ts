@@ -222,7 +222,7 @@ async function describe(
     });
     if (operators.length > 0) return { operators, exports };
     throw new TypeError(
-      `Cannot check ${file}: ${
+      `Cannot load ${file}: ${
         name === undefined
           ? 'it creates no operator: export an Operator, or a function "operator" that returns one, or name the export by --export'
           : "--export must name an Operator or a function that returns one"

@@ -110,7 +110,7 @@ export async function planOperator(
       !kinds.some((one) => one.group === group && one.kind === kind)
     );
     if (further.length === 0 || reads === MAX_READS) {
-      const report = reportOf(run, { source, snapshot });
+      const report = withUnknown(reportOf(run, { source, snapshot }), asked);
       if (old === undefined) return report;
       return without(report, reportOf(old, { source, snapshot }));
     }
@@ -121,6 +121,19 @@ export async function planOperator(
     );
     kinds = [...kinds, ...further];
   }
+}
+
+/** Adds a note of kinds that the operator asks for and that were not read. */
+function withUnknown(
+  report: PlanReport,
+  asked: readonly AnyVersion[],
+): PlanReport {
+  if (asked.length === 0) return report;
+  const names = new Set(asked.map(({ kind }) => kind));
+  const note = `The operator asks for ${
+    [...names].join(", ")
+  }: such objects were not read, and do not exist for it.`;
+  return { ...report, notes: [...report.notes, note] };
 }
 
 function isUnread(resource: string, { info }: Snapshot): boolean {

@@ -7,9 +7,13 @@ import {
 } from "@coracle/operator/client";
 import { readBody } from "@coracle/operator/internal";
 import type { UntypedObject } from "@coracle/operator/client";
-import { readJson } from "../../apiserver/exact_json.ts";
+import { readJson, writeJson } from "../../apiserver/exact_json.ts";
 import { builtinDefinitions } from "../../apiserver/builtin/builtin_definitions.ts";
-import { isSecrets, secretDigests } from "@coracle/operator/internal";
+import {
+  isSecrets,
+  secretDigests,
+  SecretTexts,
+} from "@coracle/operator/internal";
 import { Namespace } from "@coracle/operator/kinds";
 import type {
   SnapshotInfo,
@@ -24,6 +28,8 @@ const PAGE = 500;
 const GONE = 410;
 /** Number of times in a row that a page is read again whose connection broke. */
 const MAX_CUTS = 4;
+/** Maximum length of a Secret's value whose copies are replaced, encoded. */
+const MAX_COPY = 64 * 1024;
 /** Maximum size of a page in bytes. */
 const MAX_PAGE_BYTES = 512 * 1024 * 1024;
 
@@ -119,6 +125,7 @@ export async function readCluster(
   const resources: SnapshotResource[] = [];
   const seen = new Set<string>();
   const digests = secretDigests();
+  const texts = new SecretTexts(MAX_COPY);
   const isHidden = options.hidesSecrets;
   const unknown = await readNamespaces(client, sink, {
     ...options,
@@ -148,9 +155,13 @@ export async function readCluster(
         for await (const { items, left, isNewer } of pages) {
           isRead = isPart = true;
           if (isNewer) found.isMixed = true;
-          const kept = items.filter(keeps).map((object) =>
-            isHidden && isSecrets(resource) ? digests(object) : object
-          );
+          const kept = items.filter(keeps).map((object) => {
+            if (!isHidden) return object;
+            if (!isSecrets(resource)) return withoutCopies(object, texts);
+            const shown = digests(object);
+            texts.add(object, shown);
+            return shown;
+          });
           await sink.add(found, kept);
           found.objects += kept.length;
           if (namespace !== undefined && kept.length > 0) seen.add(namespace);
@@ -174,7 +185,10 @@ export async function readCluster(
     }
     if (isRead) resources.push(found);
   };
-  const wanted = wantedOf(served, options);
+  // Copies of the values of Secrets are found in what is read after them.
+  const wanted = wantedOf(served, options).toSorted((a, b) =>
+    Number(isSecrets(b)) - Number(isSecrets(a))
+  );
   const definitions = served.get(CRDS);
   const builtIn = builtinVersions();
   const isCustom = wanted.some(({ group, plural }) =>
@@ -300,6 +314,31 @@ function wantedOf(
     ...context.flatMap((key) => served.get(key) ?? []),
     ...others,
   ];
+}
+
+/** Object without copies of the values of Secrets; its names stay as they are. */
+function withoutCopies(
+  object: UntypedObject,
+  secrets: SecretTexts,
+): UntypedObject {
+  if (secrets.size === 0) return object;
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace, uid, ownerReferences, managedFields } = metadata;
+  const text = writeJson(object);
+  const hidden = secrets.hideJson(text);
+  if (hidden === text) return object;
+  const found = readJson(hidden) as UntypedObject;
+  return {
+    ...found,
+    ...{ apiVersion, kind },
+    metadata: {
+      ...found.metadata,
+      ...{ name, uid },
+      ...namespace !== undefined && { namespace },
+      ...ownerReferences !== undefined && { ownerReferences },
+      ...managedFields !== undefined && { managedFields },
+    },
+  };
 }
 
 function isOf(

@@ -1,7 +1,9 @@
 import { ApiServer } from "@coracle/dev/apiserver";
 import { installCrd } from "@coracle/operator/crd";
 import { ConfigMap, Secret } from "@coracle/operator/kinds";
+import { SecretTexts } from "@coracle/operator/internal";
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { after, test } from "node:test";
 import {
   planJson,
@@ -79,12 +81,67 @@ test("plan: no form of it has a secret, whatever shows it", () => {
   ]);
 });
 
-test("snapshot: a Secret has no value, and no copy of it in annotations", async () => {
+test("snapshot: no value of a Secret, and no copy of one", async () => {
   const snapshot = await readThrough(transport, {
-    kinds: [{ group: "", kind: "Secret" }],
+    kinds: ["ConfigMap", "Secret"].map((kind) => ({ group: "", kind })),
     hidesSecrets: true,
   });
-  const text = JSON.stringify([...snapshot.objects("/secrets")]);
+  const text = JSON.stringify([...snapshot.objects()]);
   assert.match(text, /"name":"bank"/);
+  assert.match(text, /"url":"https:\/\/user:digest-\w+@old\.example\.com\/"/);
   assert.equal(SECRETS.exec(text)?.[0], undefined);
+});
+
+test("plan: a kind that the operator reads and its snapshot lacks is noted", async () => {
+  const snapshot = await readThrough(transport, {
+    kinds: [{ group: undefined, kind: "Site" }],
+  });
+  const { notes } = await planFor(transport, "site_leaks", {
+    duration: 60_000,
+    read: () => Promise.resolve(snapshot),
+  });
+  assert.ok(
+    notes.includes(
+      "The operator asks for ConfigMap, Secret: such objects were not read, and do not exist for it.",
+    ),
+    notes.join("\n"),
+  );
+});
+
+test("secret texts: no form in which a value is copied is shown", () => {
+  const secrets = new SecretTexts();
+  const key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+  const pem = `-----BEGIN KEY-----\n${key}\n-----END KEY-----\n`;
+  const odd = "a&b<c>/d e?\u00e9";
+  const long = "x-long-".repeat(300);
+  const bytes = String.fromCharCode(250, 251, 0, 1, 2, 253, 254);
+  secrets.add({
+    data: { six: btoa("sixsix"), bytes: btoa(bytes) },
+    stringData: { pem, odd, long },
+  });
+  secrets.add({ data: { odd: Buffer.from(odd).toString("base64") } });
+  const goJson = odd.replaceAll(
+    /[&<>]/g,
+    (one) => `\\u00${one.charCodeAt(0).toString(16)}`,
+  );
+  const copies = [
+    "sixsix",
+    btoa("sixsix"),
+    bytes,
+    key,
+    odd,
+    goJson,
+    goJson.replaceAll("\\", "\\\\"),
+    odd.replace("\u00e9", "\\u00e9"),
+    encodeURIComponent(odd),
+    new URLSearchParams({ "": odd }).toString().slice(1),
+    Buffer.from(odd).toString("latin1"),
+    long.slice(0, 1_024),
+  ];
+  for (const copy of copies) {
+    assert.equal(secrets.hide(`it is ${copy}`), "it is (hidden)");
+  }
+  for (const other of ["sixsi", "it is x-long-", "-----BEGIN KEY----- of it"]) {
+    assert.equal(secrets.hide(other), other);
+  }
 });

@@ -4,7 +4,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Operator, watch } from "@coracle/operator";
-import { Secret } from "@coracle/operator/kinds";
+import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import { readRecording } from "../../../dev/testing/replay/read_recording.ts";
 import { replayOperator } from "../../../dev/testing/replay/replay_operator.ts";
 import type { ReplayReport } from "../../../dev/testing/replay/replay_report.ts";
@@ -230,6 +230,61 @@ test("recording: Secrets in patches, annotations and numbers are hidden", async 
     }
   }
   assert.ok(texts.length > 12);
+});
+
+test("recording: a copy of a Secret's value that a later run reads is hidden", async () => {
+  const cluster = await TestCluster.start({
+    clock: new VirtualClock(),
+    kinds: [Shop],
+    namespace: "default",
+  });
+  const { client, namespace, complete } = cluster;
+  const key = { namespace, name: "odd" };
+  await client.create(Secret, { metadata: key, stringData: { key: SECRET } });
+  // It is read before the Secret.
+  await client.create(ConfigMap, {
+    metadata: { namespace, name: "copy" },
+    data: { copy: SECRET },
+  });
+  await client.create(Shop, {
+    metadata: { namespace, name: "shop" },
+    spec: { color: "blue" },
+  });
+  const parts: Uint8Array[] = [];
+  const operator = new Operator({
+    ...{ client: cluster.operatorClient, logger: cluster.logger },
+    record: { sink: (part) => void parts.push(part) },
+  });
+  operator.register(Shop, {
+    async reconcile(shop, ctx) {
+      // The run after the copy reads no Secret.
+      if (shop.spec.color !== "blue") return;
+      await ctx.client.find(ConfigMap, { namespace, name: "copy" });
+      await ctx.get(ConfigMap, "copy");
+      const { data = {} } = await ctx.get(Secret, "odd") ?? {};
+      await ctx.client.patch(Shop, shop.metadata as typeof key, {
+        spec: { color: atob(data["key"] ?? "") },
+      });
+    },
+  }, { owns: [ConfigMap, Secret] });
+  await complete(operator.start());
+  await complete(operator.stop());
+  await cluster.stop();
+  const path = `${folder}/later`;
+  writeFileSync(path, Buffer.concat(parts));
+  const { processes: [found] } = await readRecording(path);
+  const { runs = [] } = found ?? {};
+  assert.ok(runs.length >= 2);
+  const texts = runs.flatMap((run) => [
+    JSON.stringify(run),
+    ...Array.from(run.bodies.values(), String),
+    ...[run.primary, ...run.reads.map(([, answer]) => answer)].flatMap((one) =>
+      typeof one === "number" ? [String(found?.object(one))] : []
+    ),
+  ]);
+  assert.ok(texts.some((text) => text.includes('"color":"digest-')));
+  assert.ok(texts.some((text) => text.includes('"copy":"digest-')));
+  assert.deepEqual(texts.filter((text) => text.includes(SECRET)), []);
 });
 
 test("recording: only its owner may read the file", () => {
