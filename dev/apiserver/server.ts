@@ -94,6 +94,8 @@ export class ApiServer {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #transport: InProcessTransport;
+  /** All in-process transports, which a stop closes. */
+  readonly #transports: InProcessTransport[] = [];
   readonly #faults: FaultInjector;
   #instance: Instance | undefined;
   #journal: FileJournal | undefined;
@@ -139,9 +141,7 @@ export class ApiServer {
         start: (content) => this.#begin(content),
       },
     });
-    this.#transport = new InProcessTransport(
-      (request) => this.#handle(withToken(request, this.#token)),
-    );
+    this.#transport = this.#transportOf(() => this.#token);
   }
 
   /**
@@ -237,7 +237,7 @@ export class ApiServer {
   ): Promise<JournalContent | undefined> {
     const instance = this.#instance;
     this.#instance = undefined;
-    this.#transport.dropConnections();
+    this.#dropInProcess();
     await this.#listener?.close();
     instance?.stop();
     this.#listener = undefined;
@@ -252,18 +252,33 @@ export class ApiServer {
       request,
       async (asked) => {
         await this.#kinds.crd.prepareRequest(asked);
-        const instance = this.#instance;
-        if (instance?.needsControllers(asked)) {
-          await instance.startControllers();
+        if (this.#instance?.needsControllers(asked)) {
+          await this.#instance.startControllers();
         }
-        return await this.#instance?.handler.handle(asked);
+        const instance = this.#instance;
+        const answer = await instance?.handler.handle(asked);
+        // A stop has broken the connection, and may have lost what was written.
+        return instance === this.#instance ? answer : undefined;
       },
     );
   }
 
   #dropConnections(): void {
     this.#listener?.dropConnections();
-    this.#transport.dropConnections();
+    this.#dropInProcess();
+  }
+
+  #dropInProcess(): void {
+    for (const transport of this.#transports) transport.dropConnections();
+  }
+
+  /** In-process transport of the user of a token. */
+  #transportOf(token: () => string): InProcessTransport {
+    const transport = new InProcessTransport((request) =>
+      this.#handle(withToken(request, token()))
+    );
+    this.#transports.push(transport);
+    return transport;
   }
 
   #authenticate(token: string): User | undefined {
@@ -386,9 +401,7 @@ export class ApiServer {
   }): Client {
     const token = this.#tokenOf(user);
     return new this.#kinds.Client({
-      transport: new InProcessTransport((request) =>
-        this.#handle(withToken(request, token))
-      ),
+      transport: this.#transportOf(() => token),
     }, { clock: this.#clock });
   }
 
@@ -412,9 +425,10 @@ export class ApiServer {
 
   /** Closes every connection and the port. Safe to call twice. */
   async stop(): Promise<void> {
-    this.#faults.stop();
+    const restarting = this.#faults.stop();
+    if (restarting !== undefined) await restarting;
     await this.#halt({ keepData: false });
-    await this.#transport.close();
+    for (const transport of this.#transports) await transport.close();
     this.#unlock?.();
     this.#unlock = undefined;
   }

@@ -81,6 +81,8 @@ export class WebhookCaller {
   readonly certificate: KeyPair | undefined;
   readonly #options: WebhookCallerOptions;
   readonly #transports: Map<string, Promise<HttpTransport>> = new Map();
+  /** Functions that end the calls under way. */
+  readonly #calls: Set<() => void> = new Set();
 
   constructor(options: WebhookCallerOptions) {
     this.#options = options;
@@ -150,11 +152,14 @@ export class WebhookCaller {
     late: () => WebhookFailure,
   ): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
-    const timer = this.#options.clock.setTimer(() => reject(late()), timeout);
+    const end = () => reject(late());
+    const timer = this.#options.clock.setTimer(end, timeout);
+    this.#calls.add(end);
     try {
       return await Promise.race([result, promise]);
     } finally {
       timer.cancel();
+      this.#calls.delete(end);
       result.catch(() => {}); // the call that lost
     }
   }
@@ -217,7 +222,7 @@ export class WebhookCaller {
     ].join("\0");
     const known = this.#transports.get(key);
     if (known !== undefined) return known;
-    if (this.#transports.size >= MAX_TRANSPORTS) this.close();
+    if (this.#transports.size >= MAX_TRANSPORTS) this.#closeConnections();
     const opened = openHttpTransport({
       server,
       serverName,
@@ -230,8 +235,13 @@ export class WebhookCaller {
     return opened;
   }
 
-  /** Closes all connections. */
+  /** Ends all calls, and closes all connections. */
   close(): void {
+    for (const end of this.#calls) end();
+    this.#closeConnections();
+  }
+
+  #closeConnections(): void {
     for (const opened of this.#transports.values()) {
       opened.then((transport) => transport.close(), () => {});
     }

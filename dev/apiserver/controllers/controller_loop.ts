@@ -10,11 +10,10 @@ import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { ControllerApi, controllerOf, decodeForNow } from "./controller_api.ts";
+import { RETRY_MS } from "./work_queue.ts";
 
 /** Number of keys processed before other tasks of the event loop run. */
 const SLICE = 64;
-/** First and longest delay before a failed key is tried again, in milliseconds. */
-const RETRY_MS = { first: 5, longest: 1_000_000 };
 
 /**
  * Function that reconciles one object, which is shared and must not be changed.

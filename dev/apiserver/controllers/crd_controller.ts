@@ -69,7 +69,7 @@ export class CrdController {
     this.#crd = crd;
     this.#establishingDelay = establishingDelay;
     this.#queue = new WorkQueue(
-      context.logger,
+      context,
       "Cannot serve a CRD",
       (name) => this.#reconcile(name),
     );
@@ -93,7 +93,11 @@ export class CrdController {
 
   #observe({ type, object }: Change, { resource }: Collection): void {
     if (resource.group === CRDS.group && resource.plural === CRDS.plural) {
-      if (type === "DELETED") this.#stopServing(object.parse() as Crd);
+      if (type === "DELETED") {
+        this.#establishing.get(object.name)?.cancel();
+        this.#establishing.delete(object.name);
+        this.#stopServing(object.parse() as Crd);
+      }
       if (type === "ADDED") this.#delayEstablishing(object.name);
       // Another definition may get the names that are free now.
       for (const { name } of this.#context.store.collection(CRDS).values()) {

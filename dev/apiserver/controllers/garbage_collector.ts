@@ -37,7 +37,7 @@ export class GarbageCollector {
   constructor(context: ApiContext) {
     this.#context = context;
     this.#queue = new WorkQueue(
-      context.logger,
+      context,
       "Cannot garbage-collect an object",
       (seen) => this.#reconcile(seen),
     );

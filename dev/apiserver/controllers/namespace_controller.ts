@@ -36,6 +36,9 @@ const MANAGER = "kube-controller-manager";
  */
 const EMPTYING_DELAY_MS = 200;
 
+/** Longest delay before a namespace is tried again, in milliseconds. */
+const LONGEST_RETRY_MS = 60_000;
+
 /** Name of the ConfigMap with the certificate of the authority. */
 const ROOT_CERTIFICATE = "kube-root-ca.crt";
 
@@ -61,6 +64,8 @@ export class NamespaceController {
   readonly #defaultObjects: readonly DefaultObject[];
   /** Timers of deleted namespaces whose objects are not deleted yet, by name. */
   readonly #emptying: Map<string, Timer> = new Map();
+  /** Whether the controller writes the status of a namespace, which causes no work. */
+  #isReporting = false;
   /** Default objects that need no change. */
   readonly #checked: WeakSet<StoredObject> = new WeakSet();
   readonly #queue: WorkQueue<string>;
@@ -82,9 +87,10 @@ export class NamespaceController {
   ) {
     this.#context = context;
     this.#queue = new WorkQueue(
-      context.logger,
+      context,
       "Cannot reconcile a namespace",
       (name) => this.#reconcile(name),
+      LONGEST_RETRY_MS,
     );
     this.#hasKubelet = hasKubelet;
     this.#empties = isEnabled("namespace-controller");
@@ -141,7 +147,12 @@ export class NamespaceController {
 
   #observe({ type, object, previous }: Change, { resource }: Collection): void {
     if (resource.plural === NAMESPACES.plural && resource.group === "") {
-      if (type === "DELETED") return;
+      if (this.#isReporting) return;
+      if (type === "DELETED") {
+        this.#emptying.get(object.name)?.cancel();
+        this.#emptying.delete(object.name);
+        return;
+      }
       if (object.terminating && !previous?.terminating) {
         this.#scheduleEmptying(object.name);
       } else this.#queue.add(object.name);
@@ -224,6 +235,7 @@ export class NamespaceController {
     const { resources } = this.#context;
     const seen = new Set<Collection>();
     const left: StoredObject[] = [];
+    const failures: StatusError[] = [];
     const definitions = [...resources.definitions()];
     const pods = definitions.filter(isPods);
     const others = definitions.filter((one) => !isPods(one));
@@ -233,16 +245,23 @@ export class NamespaceController {
         const collection = this.#context.store.collectionOf(definition);
         if (seen.has(collection)) continue;
         seen.add(collection);
-        left.push(...this.#deleteAll(resources.home(definition), namespace));
+        const home = resources.home(definition);
+        left.push(...this.#deleteAll(home, namespace, failures));
       }
       if (left.length > 0) break;
     }
     if (left.length === 0) this.#finish(namespace);
-    else this.#report(namespace, left);
+    else this.#report(namespace, left, failures);
+    // The queue tries again.
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Reports in the status of a namespace which objects remain. */
-  #report(name: string, left: readonly StoredObject[]): void {
+  #report(
+    name: string,
+    left: readonly StoredObject[],
+    failures: readonly StatusError[],
+  ): void {
     const { store, clock } = this.#context;
     const stored = store.collection(NAMESPACES).get(name);
     if (stored === undefined) return;
@@ -250,7 +269,7 @@ export class NamespaceController {
     const status = (object.status ?? {}) as { conditions?: Condition[] };
     const time = timestamp(clock.wallTime());
     let { conditions } = status;
-    for (const [type, status, reason, message] of remaining(left)) {
+    for (const [type, status, reason, message] of remaining(left, failures)) {
       const before = conditions?.find((one) => one.type === type);
       // The counts in the message change without another reason.
       if (before !== undefined && before.message !== message) {
@@ -268,14 +287,18 @@ export class NamespaceController {
     }
     if (jsonEquals(conditions, status.conditions)) return;
     object.status = { ...status, conditions };
+    this.#isReporting = true;
     store.put(stored.definition, object);
+    this.#isReporting = false;
   }
 
   #deleteAll(
     definition: ResourceDefinition,
     namespace: string,
+    failures: StatusError[],
   ): readonly StoredObject[] {
     const collection = this.#context.store.collectionOf(definition);
+    let failure: StatusError | undefined;
     for (const stored of collection.scan({ namespace })) {
       if (stored.terminating && definition.gracePeriod === undefined) continue;
       try {
@@ -285,13 +308,10 @@ export class NamespaceController {
       } catch (error) {
         rethrowMissing(error);
         if (!(error instanceof StatusError)) throw error;
-        this.#context.logger.warn("Cannot delete an object in a namespace", {
-          resource: definition.plural,
-          object: stored.key,
-          error,
-        });
+        failure ??= error;
       }
     }
+    if (failure !== undefined) failures.push(failure);
     return collection.scan({ namespace });
   }
 
@@ -321,6 +341,7 @@ function isPods({ group, plural }: ResourceDefinition): boolean {
 /** Conditions of a namespace in which objects remain: type, status, reason, message. */
 function remaining(
   left: readonly StoredObject[],
+  failures: readonly StatusError[],
 ): (readonly [string, string, string, string])[] {
   const kinds = new Map<string, number>();
   const finalizers = new Map<string, number>();
@@ -350,12 +371,21 @@ function remaining(
       "ParsedGroupVersions",
       "All legacy kube types successfully parsed",
     ],
-    [
-      "NamespaceDeletionContentFailure",
-      "False",
-      "ContentDeleted",
-      "All content successfully deleted, may be waiting on finalization",
-    ],
+    failures.length > 0
+      ? [
+        "NamespaceDeletionContentFailure",
+        "True",
+        "ContentDeletionFailed",
+        `Failed to delete all resource types, ${failures.length} remaining: ${
+          failures.map(({ message }) => message).sort().join(", ")
+        }`,
+      ]
+      : [
+        "NamespaceDeletionContentFailure",
+        "False",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+      ],
     [
       "NamespaceContentRemaining",
       "True",

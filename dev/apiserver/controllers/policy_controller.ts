@@ -18,7 +18,7 @@ const POLICIES = {
  */
 export function startPolicyController(context: ApiContext): WorkQueue<string> {
   const queue = new WorkQueue<string>(
-    context.logger,
+    context,
     "Cannot check the types of a policy",
     (name) => checkTypes(context, name),
   );

@@ -28,7 +28,7 @@ export class QuotaController {
   constructor(context: ApiContext) {
     this.#context = context;
     this.#queue = new WorkQueue(
-      context.logger,
+      context,
       "Cannot write the status of a quota",
       (change) => this.#write(change),
     );

@@ -15,8 +15,8 @@ const ROLES = { group: RBAC_GROUP, plural: "clusterroles" };
  * rules of the ClusterRoles that they select.
  */
 export function startRoleAggregation(context: ApiContext): WorkQueue<string> {
-  const { store, logger } = context;
-  const queue = new WorkQueue<string>(logger, FAILURE, () => update(context));
+  const { store } = context;
+  const queue = new WorkQueue<string>(context, FAILURE, () => update(context));
   store.listen((_change, { resource: { group, plural } }) => {
     if (group === ROLES.group && plural === ROLES.plural) queue.add("all");
   });

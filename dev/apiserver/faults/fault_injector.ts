@@ -1,4 +1,4 @@
-import { type Clock, milliseconds, type Timer } from "@coracle/operator/client";
+import { type Clock, milliseconds } from "@coracle/operator/client";
 import { checkOptions, type OptionRules } from "@coracle/operator/internal";
 import {
   jsonResponse,
@@ -76,7 +76,11 @@ export class FaultInjector implements Faults {
   readonly #random: Random;
   readonly #server: FaultTarget;
   readonly #rules: Set<Rule> = new Set();
-  readonly #delays: Set<Timer> = new Set();
+  /** Functions that end the running delays. */
+  readonly #delays: Set<() => void> = new Set();
+  /** Restart that is under way; it never rejects. */
+  #restarting: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor(
     { clock, random, server }: {
@@ -163,18 +167,34 @@ export class FaultInjector implements Faults {
 
   async restart(options: RestartOptions = {}): Promise<void> {
     checkOptions(options, RESTART_RULES, "faults.restart()");
-    const { downFor = 0, keepData = true } = options;
+    while (this.#restarting !== undefined) await this.#restarting;
+    const restarted = this.#restart(options);
+    this.#restarting = restarted.catch(() => {}).finally(() => {
+      this.#restarting = undefined;
+    });
+    await restarted;
+  }
+
+  async #restart(
+    { downFor = 0, keepData = true }: RestartOptions,
+  ): Promise<void> {
     const content = await this.#server.stop(keepData);
     const downtime = milliseconds(downFor);
     if (downtime > 0) await this.#wait(downtime);
+    if (this.#isStopped) return;
     await this.#server.start(keepData ? content : undefined);
   }
 
-  /** Cancels every timer; called when the server stops. */
-  stop(): void {
+  /**
+   * Ends every delay; called when the server stops.
+   *
+   * @returns Promise of the end of a restart that is under way.
+   */
+  stop(): Promise<void> | undefined {
+    this.#isStopped = true;
     this.clear();
-    for (const timer of this.#delays) timer.cancel();
-    this.#delays.clear();
+    for (const end of this.#delays) end();
+    return this.#restarting;
   }
 
   /**
@@ -194,8 +214,10 @@ export class FaultInjector implements Faults {
     const hit = [...this.#rules].filter((rule) => this.#hits(rule, subject));
     let ask = answer;
     for (const { rule: { effect }, endings } of hit) {
-      if ("delay" in effect) await this.#wait(effect.delay);
-      else if ("reset" in effect) {
+      if ("delay" in effect) {
+        await this.#wait(effect.delay);
+        if (this.#isStopped) return undefined;
+      } else if ("reset" in effect) {
         if (effect.reset === "answer") await answer(request);
         return undefined;
       } else if ("staleAt" in effect) {
@@ -254,13 +276,17 @@ export class FaultInjector implements Faults {
     return true;
   }
 
+  /** Waits for a time, or until the server is stopped. */
   #wait(delay: number): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(() => {
-        this.#delays.delete(timer);
+      const end = () => {
+        timer.cancel();
+        this.#delays.delete(end);
         resolve();
-      }, delay);
-      this.#delays.add(timer);
+      };
+      const timer = this.#clock.setTimer(end, delay);
+      this.#delays.add(end);
     });
   }
 }

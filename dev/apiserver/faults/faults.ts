@@ -78,7 +78,10 @@ export interface Faults {
    */
   rotateToken(token?: string): string;
 
-  /** Crashes the server and restarts it on the same port. */
+  /**
+   * Crashes the server and restarts it on the same port, after earlier restarts.
+   * A stop of the server ends the restart.
+   */
   restart(options?: {
     /**
      * Downtime, by the server's clock.

@@ -88,6 +88,7 @@ export class FileJournal implements Journal {
   #file: number;
   #bytes = 0;
   #rewriteAt = 0;
+  #isClosed = false;
 
   /**
    * Writes the current objects of a store into the file and appends every later
@@ -105,6 +106,10 @@ export class FileJournal implements Journal {
   }
 
   append({ type, revision, object }: Change): void {
+    // Another file may have the descriptor of the closed one.
+    if (this.#isClosed) {
+      throw new Error("Cannot store a change: the server was stopped");
+    }
     // The store has all earlier changes now, but not this one.
     if (this.#bytes > this.#rewriteAt) this.#tryRewrite();
     const { group, plural } = object.definition.storedAs ?? object.definition;
@@ -194,8 +199,10 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Closes the file. */
+  /** Closes the file; later changes are refused. */
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     closeSync(this.#file);
   }
 }

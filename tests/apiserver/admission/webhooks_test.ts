@@ -3,13 +3,13 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
-import type { ApiServerOptions } from "@coracle/dev/apiserver";
+import { ApiServer, type ApiServerOptions } from "@coracle/dev/apiserver";
 import {
   createAuthority,
   issueCertificate,
 } from "../../../core/admission/certificates.ts";
 import { until } from "../../support/until.ts";
-import { type ApiSession, withSession } from "../support/api_session.ts";
+import { ApiSession, withSession } from "../support/api_session.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at whatever is there
 type Any = any;
@@ -688,4 +688,27 @@ test("A configuration is never sent to webhooks", async () => {
     );
     assert.deepEqual(seen, []);
   }, services({ see: (review) => (seen.push(review), answer(review, {})) }));
+});
+
+test("A stop of the server ends the calls of webhooks that are under way", async () => {
+  const clock = new VirtualClock();
+  const called = Promise.withResolvers<AbortSignal>();
+  const server = await ApiServer.start({
+    port: false,
+    clock,
+    services: {
+      "ops/slow": (_review, { signal }) => {
+        called.resolve(signal);
+        return new Promise(() => {});
+      },
+    },
+  });
+  const session = new ApiSession(server);
+  await configure(session, "Validating", "slow");
+  const created = assert.rejects(session.create(MAPS, map("a")), /refused/);
+  const signal = await called.promise;
+  await server.stop();
+  assert.ok(signal.aborted);
+  await created;
+  assert.equal(clock.pendingTimers, 0);
 });

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
 import { ApiServer, type ApiServerOptions } from "@coracle/dev/apiserver";
+import { ConfigMap } from "@coracle/operator/kinds";
 
+const HOOKS =
+  "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const C = "/api/v1/namespaces/default/configmaps";
 
 async function withServer(
@@ -353,6 +356,85 @@ test("restart keeps or drops objects, and rejects connections while down", async
     await server.faults.restart({ keepData: false });
     assert.equal((await send(server, "GET", `${C}/a`)).status, 404);
   }, { clock });
+});
+
+test("a stop during a restart or a delay ends both, and the port stays free", async () => {
+  const clock = new VirtualClock();
+  const server = await ApiServer.start({ tls: false, clock });
+  server.faults.add({ verb: "list", effect: { delay: 60_000 } });
+  const delayed = assert.rejects(send(server, "GET", C), /refused/);
+  await settle();
+  await server.faults.restart();
+  const { url } = server;
+  const restart = server.faults.restart();
+  const another = server.faults.restart({ downFor: "1h" });
+  await server.stop();
+  await Promise.all([delayed, restart, another]);
+  await assert.rejects(fetch(url));
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("two restarts at once keep the objects", async () => {
+  await withServer(async (server) => {
+    await create(server, "a");
+    await Promise.all([server.faults.restart(), server.faults.restart()]);
+    assert.equal((await send(server, "GET", `${C}/a`)).status, 200);
+  });
+});
+
+test("a write that a restart overtakes is not reported as stored", async () => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  await withServer(async (server) => {
+    await send(server, "POST", HOOKS, {
+      metadata: { name: "slow" },
+      webhooks: [{
+        name: "slow.example.com",
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+        clientConfig: { service: { namespace: "ops", name: "slow" } },
+        rules: [{
+          apiGroups: [""],
+          apiVersions: ["v1"],
+          operations: ["CREATE"],
+          resources: ["configmaps"],
+        }],
+      }],
+    });
+    const written = assert.rejects(create(server, "a"), /refused/);
+    await asked.promise;
+    await server.faults.restart();
+    answer.resolve();
+    await written;
+    assert.equal((await send(server, "GET", `${C}/a`)).status, 404);
+  }, {
+    services: {
+      "ops/slow": async (review) => {
+        asked.resolve();
+        await answer.promise;
+        return {
+          ...review,
+          response: { uid: review.request.uid, allowed: true },
+        };
+      },
+    },
+  });
+});
+
+test("dropped connections are those of every client of the server", async () => {
+  await withServer(async (server) => {
+    const client = server.clientFor({
+      name: "eve",
+      groups: ["system:masters"],
+    });
+    const watched = assert.rejects(async () => {
+      for await (const _ of client.watch(ConfigMap));
+    }, /broken/);
+    while (server.watchCounts.open === 0) await settle();
+    server.faults.dropConnections();
+    await watched;
+    assert.equal(server.watchCounts.open, 0);
+  });
 });
 
 test("a fault rule with numbers out of range is rejected", async () => {

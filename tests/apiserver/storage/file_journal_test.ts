@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import {
   appendFileSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -353,4 +355,21 @@ test("lockJournal says why a file cannot be locked", async () => {
     lockJournal(join(folder, "missing", "data")),
     /^Error: Cannot use .*data: .*data\.lock cannot be locked: unable to open/,
   );
+});
+
+test("a closed journal refuses changes, and writes to no other file", () => {
+  inFolder((path) => {
+    const store = new Store();
+    const journal = new FileJournal(path, store);
+    store.attach(journal);
+    journal.close();
+    const other = openSync(`${path}.other`, "w+");
+    try {
+      assert.throws(() => store.put(definition, widget("a", 1)), /was stopped/);
+      assert.equal(readFileSync(`${path}.other`, "utf8"), "");
+    } finally {
+      closeSync(other);
+    }
+    journal.close();
+  });
 });
