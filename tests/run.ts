@@ -4,9 +4,8 @@
  * the earlier step takes first, so that no processor is idle at the end of a
  * step. Those of the real control plane, which mostly wait, have their own.
  *
- * A test that fails once fails. A test that does not end fails by the limit of
- * its runtime; a process that is stuck is killed, and the file and the test that
- * it had started are reported.
+ * A test that fails once fails; one that does not end fails by the limit of its
+ * runtime. A process that is stuck is killed, and its file and test are reported.
  *
  * `npm test` runs all steps but those on demand; `npm test -- node bun` only
  * those two; `npm test -- all cluster` all and one more; and
@@ -15,9 +14,8 @@
  * quarter of their rounds; with `--matrix` or a named folder it is all of them.
  * `FC_SEED=N` gives all property tests their seed, which is random otherwise.
  *
- * Each step says how long it took and how many seconds of processors. With
- * `--profile` each file has its own process, and the end lists files and folders
- * by their seconds.
+ * Each step says its time and its seconds of processors. With `--profile` each
+ * file has its own process, and the end lists files and folders by their seconds.
  *
  * @module
  */
@@ -472,11 +470,7 @@ async function runFiles(
       reports.push(ended.report);
       if (leftovers) reports.push(await leftovers.reportOf(batch.files));
       // Each file that could not be reported runs alone. The batch has failed.
-      const again = ended.again.map((file) => ({
-        files: [file],
-        isAgain: true,
-      }));
-      waiting.unshift(...again);
+      waiting.unshift(...ended.again);
     }
   }));
   await writeFile(`.cache/test/${step.name}.log`, log.join(""));
@@ -564,7 +558,7 @@ function printCosts(): void {
 interface EndedBatch {
   readonly report: TestReport;
   /** Files to run one by one, since the report does not have all their tests. */
-  readonly again: readonly string[];
+  readonly again: readonly Batch[];
   readonly output: string;
 }
 
@@ -577,13 +571,14 @@ async function runBatch(
     readonly worker: number;
   },
 ): Promise<EndedBatch> {
+  const isFirst = step.report === "node" && !isAgain;
   // The runner may run twice at the same time.
   const path = `.cache/test/${step.name}.${process.pid}.${worker}.xml`;
   await rm(path, { force: true });
   const command = [
     ...step.command,
     ...reportFlags(step.report ?? "node", path),
-    ...(step.report !== "node" ? [] : isAgain ? FOLLOWED : IN_ONE_PROCESS),
+    ...(step.report !== "node" ? [] : isFirst ? IN_ONE_PROCESS : FOLLOWED),
     ...(step.entry === undefined ? [] : [step.entry, "--"]),
     ...batch.map((file) => `./${file}`),
   ];
@@ -612,9 +607,8 @@ async function runBatch(
   return {
     report: { passed: 0, skipped: [], failed: [...failed, failure] },
     // One that is stuck would be so again, and only Node can tell more of one file.
-    again: batch.length > 1 ||
-        (step.report === "node" && !isAgain && code !== 124)
-      ? batch
+    again: batch.length > 1 || isFirst && code !== 124
+      ? batch.map((file) => ({ files: [file], isAgain: true }))
       : [],
     output,
   };

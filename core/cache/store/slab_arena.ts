@@ -16,38 +16,21 @@ const GROWTH = 1 / 3;
 /** Number of units in the head of a record: its owner and its length. */
 const HEAD_UNITS = 2;
 const FREE = 0xffffffff;
+/** Maximum number of slabs of the full size that wait for their next use. */
+const MAX_UNUSED = 32;
 /**
- * Number of slabs of the full size in a region. Above 32 MiB glibc always maps memory
- * apart, and untouched; smaller blocks lie between others, and freeing them leaves
- * gaps that few others fit into, of some 40 MiB with a million objects.
+ * Memory of slabs of the full size. V8 collects garbage because its external memory
+ * has grown, 20 times in a first list of 200 MiB; shared memory it does not count.
  */
-const REGION_SLABS = 132;
-/** Number of slabs in the first region, which is kept: slabs come and go. */
-const KEPT_SLABS = 32;
-/**
- * Memory of regions. V8 collects garbage because its external memory has grown, 20
- * times in a first list of 200 MiB; shared memory it does not count.
- */
-const RegionMemory = currentRuntime() === "node"
+const SlabMemory = currentRuntime() === "node"
   ? SharedArrayBuffer
   : ArrayBuffer;
 
 /** Size of the memory that starts a collection; glibc maps it untouched. */
 const UNTOUCHED_BYTES = 32 << 20;
 
-/** Memory of slabs of the full size, for all arenas. */
-interface Region {
-  readonly memory: ArrayBufferLike;
-  readonly slabs: number;
-  /** Slabs that no arena uses; the others are in use, or were never touched. */
-  readonly unused: Slab[];
-  /** Number of slabs that were used. */
-  touched: number;
-}
-
 interface Slab {
-  /** Region of a slab of the full size. */
-  readonly region: Region | undefined;
+  readonly memory: ArrayBufferLike;
   readonly bytes: Buffer;
   /** View of the memory in units, for the heads of records. */
   readonly units: Uint32Array;
@@ -64,8 +47,8 @@ export type MoveRecord = (owner: number, address: number) => void;
  * Arena of byte records outside the JavaScript heap, in slabs of 256 KiB.
  *
  * Records are written one after the other. Freed ones leave dead space; when it
- * exceeds a share of the arena, the slab with the most of it is cleared by moving its
- * live records, so that no single call does more than that.
+ * exceeds a share of the arena, the slab with the most of it is cleared by
+ * moving its live records, so that no single call does more than that.
  *
  * The arena itself is the {@linkcode ByteRange} of the record that was looked up
  * last, so that no object is allocated for it.
@@ -215,14 +198,14 @@ export class SlabArena implements ByteRange {
     const slab = makeSlab(size);
     this.#slabs[number] = slab;
     this.#current = number;
-    this.#allocatedBytes += slab.bytes.length;
+    this.#allocatedBytes += slab.memory.byteLength;
     return slab;
   }
 
   #release(number: number): void {
     const slab = this.#slabs[number];
     if (slab === undefined) return;
-    this.#allocatedBytes -= slab.bytes.length;
+    this.#allocatedBytes -= slab.memory.byteLength;
     this.#slabs[number] = undefined;
     discard(slab);
   }
@@ -270,45 +253,30 @@ export class SlabArena implements ByteRange {
   }
 }
 
-/** Regions with slabs in use: in a full store, slabs are freed and used all the time. */
-const regions: Region[] = [];
+/**
+ * Slabs of the full size that no arena uses: in a full store, bodies are added and
+ * compressed at the same rate.
+ */
+const unused: Slab[] = [];
 
 function makeSlab(size: number): Slab {
   const length = Math.ceil(size / UNIT) * UNIT;
-  if (length !== SLAB_BYTES) return slabIn(new ArrayBuffer(length), 0, length);
-  let region = regions.find(hasRoom);
-  if (region === undefined) {
-    const slabs = regions.length === 0 ? KEPT_SLABS : REGION_SLABS;
-    const memory = new RegionMemory(slabs * SLAB_BYTES);
-    region = { memory, slabs, unused: [], touched: 0 };
-    regions.push(region);
+  const slab = length === SLAB_BYTES ? unused.pop() : undefined;
+  if (slab !== undefined) {
+    slab.top = 0;
+    slab.live = 0;
+    return slab;
   }
-  const slab = region.unused.pop();
-  if (slab === undefined) {
-    const start = SLAB_BYTES * region.touched++;
-    return slabIn(region.memory, start, length, region);
-  }
-  slab.top = slab.live = 0;
-  return slab;
-}
-
-function slabIn(
-  memory: ArrayBufferLike,
-  start: number,
-  length: number,
-  region?: Region,
-): Slab {
+  const memory = length === SLAB_BYTES
+    ? new SlabMemory(length)
+    : new ArrayBuffer(length);
   return {
-    region,
-    bytes: Buffer.from(memory, start, length),
-    units: new Uint32Array(memory, start, length / UNIT),
+    memory,
+    bytes: Buffer.from(memory),
+    units: new Uint32Array(memory),
     top: 0,
     live: 0,
   };
-}
-
-function hasRoom({ slabs, unused, touched }: Region): boolean {
-  return unused.length > 0 || touched < slabs;
 }
 
 /**
@@ -318,14 +286,13 @@ function hasRoom({ slabs, unused, touched }: Region): boolean {
  * that is never touched and takes no place.
  */
 function discard(slab: Slab): void {
-  const { region } = slab;
-  if (region === undefined) return free(slab.bytes.buffer);
-  const { unused, touched } = region;
-  unused.push(slab);
-  if (unused.length < touched || touched <= KEPT_SLABS) return;
-  regions.splice(regions.indexOf(region), 1);
-  free(region.memory);
-  if (RegionMemory === SharedArrayBuffer) new ArrayBuffer(UNTOUCHED_BYTES);
+  const { memory } = slab;
+  if (memory.byteLength === SLAB_BYTES) {
+    unused.push(slab);
+    if (unused.length <= MAX_UNUSED) return;
+    for (const { memory } of unused.splice(0)) free(memory);
+    if (SlabMemory === SharedArrayBuffer) new ArrayBuffer(UNTOUCHED_BYTES);
+  } else free(memory);
 }
 
 function free(memory: ArrayBufferLike): void {
