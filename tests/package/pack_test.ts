@@ -33,7 +33,7 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Largest bytes of the tarball and of its files, and number of files. */
 const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
-  "@coracle/operator": [770_000, 2_800_000, 390],
+  "@coracle/operator": [780_000, 2_800_000, 390],
   "@coracle/dev": [632_000, 2_400_000, 215],
 };
 
