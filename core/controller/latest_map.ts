@@ -1,7 +1,7 @@
 import { hashEnd } from "../cache/store/key_table.ts";
 import { textHash } from "./shard.ts";
 
-/** Map of those that have no keys yet, of which a thousand controllers have many. */
+/** Map of all that have no keys yet: a thousand controllers have many. */
 const EMPTY: Map<string, never> = new Map<string, never>();
 
 /**

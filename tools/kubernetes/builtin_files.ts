@@ -105,7 +105,7 @@ export const EARLIER: {
 `;
 }
 
-/** Names of the columns of tables of which both have one, by resource. */
+/** Names of the columns of the tables that both releases have, by resource. */
 function fewerColumns(
   { columns }: KubernetesData,
   earlier: EarlierData,

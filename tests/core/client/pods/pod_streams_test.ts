@@ -300,7 +300,8 @@ test("Client.logs yields an endless line in parts", async () => {
   assert.deepEqual(pieces, [1 << 20, 1 << 20, 512 << 10]);
 });
 
-test("ContainerProcess.close ends the streams, whatever is unread", async () => {
+/** Process whose output is not read, so that its connection is paused. */
+async function pausedExec() {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);
   const process = await client.exec(KEY, { command: ["yes"] });
@@ -309,6 +310,11 @@ test("ContainerProcess.close ends the streams, whatever is unread", async () => 
     await new Promise(setImmediate);
   }
   assert.equal(stream.paused, true);
+  return { stream, process };
+}
+
+test("ContainerProcess.close ends the streams, whatever is unread", async () => {
+  const { process } = await pausedExec();
   await process.close();
   await assert.rejects(
     inTime("the streams end", process.exit),
@@ -317,14 +323,7 @@ test("ContainerProcess.close ends the streams, whatever is unread", async () => 
 });
 
 test("ContainerProcess whose connection breaks has no exit, whatever is unread", async () => {
-  const stream = new ScriptedStream();
-  const { client } = clientWith(() => stream);
-  const process = await client.exec(KEY, { command: ["yes"] });
-  for (let count = 0; count < 12; count++) {
-    stream.receive(1, "y".repeat(32_000));
-    await new Promise(setImmediate);
-  }
-  assert.equal(stream.paused, true);
+  const { stream, process } = await pausedExec();
   stream.break(new Error("the signal has aborted"));
   await assert.rejects(
     inTime("the exit is known", process.exit, 5_000),
