@@ -62,7 +62,7 @@ const CONTROLLERS: readonly string[] = [
 
 /**
  * Builds the programs that {@linkcode startControlPlane} will need. That takes
- * minutes once, at the lowest priority, so that it can go on beside other tests.
+ * minutes once, at a low priority, so that it can go on beside other tests.
  *
  * @returns Whether they are there; false if they are not needed, or without a Go
  * toolchain.

@@ -78,8 +78,6 @@ export async function buildPrograms(
     await writeFile(modules, await moduleFile(release));
     const { code, stderr } = await runCommand([
       "nice",
-      "-n",
-      "19",
       "go",
       "build",
       "-trimpath",

@@ -103,8 +103,10 @@ const GINKGO = ["--ginkgo.no-color", "--ginkgo.succinct"] as const;
 
 /** Kubernetes' end-to-end suite, as far as it needs no nodes. */
 export function endToEnd(release: Release): Suite {
-  const program = join(programsFolder(release), "e2e");
+  const programs = programsFolder(release);
+  const program = join(programs, "e2e");
   const flags = [
+    `--kubectl-path=${join(programs, "kubectl")}`,
     "--provider=local",
     "--num-nodes=0",
     "--allowed-not-ready-nodes=-1",
@@ -116,9 +118,9 @@ export function endToEnd(release: Release): Suite {
     name: "e2e",
     controllers: ["*"],
     isolated: false,
-    build: () => buildPrograms(release, ["e2e"]),
+    build: () => buildPrograms(release, ["e2e", "kubectl"]),
     async candidates() {
-      const report = join(programsFolder(release), "specs.json");
+      const report = join(programs, "specs.json");
       const { code, stderr } = await runCommand([
         program,
         ...flags,

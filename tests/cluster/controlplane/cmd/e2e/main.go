@@ -28,7 +28,6 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/storage"
 	e2etestingmanifests "k8s.io/kubernetes/test/e2e/testing-manifests"
 	testfixtures "k8s.io/kubernetes/test/fixtures"
-	_ "k8s.io/kubernetes/test/utils/format"
 )
 
 // The suite's own preparation waits for nodes; there are none.
