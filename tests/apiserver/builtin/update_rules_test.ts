@@ -171,6 +171,17 @@ const CHANGES: readonly Change[] = [
     spec: { completions: 3 },
     refused: "spec.completions: Invalid value: 3: field is immutable",
   },
+  ...[["BestEffort", "Terminating"], ["BestEffort"]].map((scopes, index) => ({
+    what: `the ${index === 0 ? "order of " : ""}scopes of a quota`,
+    path: `${NAMESPACE}/resourcequotas`,
+    made: {
+      spec: { hard: { pods: "1" }, scopes: ["Terminating", "BestEffort"] },
+    },
+    spec: { scopes },
+    ...(index > 0 && {
+      refused: 'spec.scopes: Invalid value: ["BestEffort"]: field is immutable',
+    }),
+  })),
   ...[2, 3].map((parallelism) => ({
     what:
       `the completions of an indexed Job, with a parallelism of ${parallelism}`,
@@ -200,10 +211,13 @@ for (const { what, path, made, spec, data, refused } of CHANGES) {
       ...made,
     });
     assert.equal(status, 201, body.message);
-    const answer = await server.send("PUT", `${path}/a`, {
-      ...body,
-      ...(data && { data }),
-      ...(spec && { spec: { ...body.spec, ...spec } }),
+    const patch = JSON.stringify(
+      { data, spec },
+      (name, value) =>
+        name !== "data" && name !== "spec" ? value ?? null : value,
+    );
+    const answer = await server.send("PATCH", `${path}/a`, patch, {
+      "content-type": "application/merge-patch+json",
     });
     assert.equal(answer.status, refused === undefined ? 200 : 422);
     if (refused !== undefined) {
@@ -215,3 +229,25 @@ for (const { what, path, made, spec, data, refused } of CHANGES) {
     server.stop();
   });
 }
+
+test("the status of a quota may hold known resources and no negative amounts", async () => {
+  const server = new TestServer({ builtin });
+  const quotas = `${NAMESPACE}/resourcequotas`;
+  const { body } = await server.send("POST", quotas, {
+    metadata: { name: "a" },
+    spec: { hard: { pods: "1" } },
+  });
+  const update = (status: unknown) =>
+    server.send("PUT", `${quotas}/a/status`, {
+      ...body,
+      metadata: { name: "a" },
+      status,
+    });
+  const answer = await update({ hard: { foo: "1" }, used: { pods: "-1" } });
+  assert.equal(
+    answer.body.message,
+    'ResourceQuota "a" is invalid: [status.hard[foo]: Invalid value: "foo": must be a standard resource type or fully qualified, status.hard[foo]: Invalid value: "foo": must be a standard resource for quota, status.used[pods]: Invalid value: "-1": must be greater than or equal to 0]',
+  );
+  assert.equal((await update({ used: { pods: "1" } })).status, 200);
+  server.stop();
+});

@@ -15,6 +15,7 @@ import type {
   PersistentVolumeClaimSpec,
   PodSpec,
   ResourceRequirements,
+  ScopedResourceSelectorRequirement,
   SuccessPolicyRule,
   Toleration,
 } from "@coracle/operator/kinds";
@@ -65,9 +66,25 @@ const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/ssh-auth": ["ssh-privatekey"],
 };
 
-/** Resource names that are valid in quotas but not in containers. */
+/** Names without a slash that a quota may limit. */
 const QUOTA_NAMES =
-  /^(?:(?:requests|limits)\.(?:cpu|memory|ephemeral-storage)|pods|resourcequotas|services|replicationcontrollers|secrets|configmaps|persistentvolumeclaims|storage|requests\.storage|services\.nodeports|services\.loadbalancers)$/;
+  /^(?:(?:(?:requests|limits)\.)?(?:cpu|memory|ephemeral-storage)|pods|resourcequotas|services|replicationcontrollers|secrets|configmaps|persistentvolumeclaims|requests\.storage|services\.nodeports|services\.loadbalancers|(?:requests\.)?hugepages-.*)$/s;
+
+/** What a quota of a scope may limit, of the resources without a slash. */
+const POD_AMOUNTS = /^(?:pods|(?:(?:requests|limits)\.)?(?:cpu|memory))$/;
+const SCOPED_RESOURCES: Readonly<Record<string, RegExp>> = {
+  BestEffort: /^pods$/,
+  CrossNamespacePodAffinity: POD_AMOUNTS,
+  NotBestEffort: POD_AMOUNTS,
+  NotTerminating: POD_AMOUNTS,
+  PriorityClass: POD_AMOUNTS,
+  Terminating: POD_AMOUNTS,
+  VolumeAttributesClass: /^(?:persistentvolumeclaims|requests\.storage)$/,
+};
+
+function isNative(resource: string): boolean {
+  return !resource.includes("/") || resource.includes("kubernetes.io/");
+}
 
 /** Parts of a Pod spec that an update must not change. */
 function fixedPod(spec: PodSpec): JsonObject {
@@ -147,6 +164,10 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   ],
   fixedPod,
   fixedResources,
+  distinct: (list: readonly unknown[] = []) => [...new Set(list)].sort(),
+  exceeds: (amount?: string, limit?: string) =>
+    amount !== undefined && limit !== undefined &&
+    Quantity.parse(amount).nano > Quantity.parse(limit).nano,
   given: (struct: Struct, names: readonly string[]) =>
     names.filter((name) => struct?.[name] !== undefined),
   goRules: (rules?: readonly SuccessPolicyRule[]) =>
@@ -157,6 +178,12 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
       })),
       ["SucceededIndexes"],
     ),
+  goScopes: (requirements: readonly ScopedResourceSelectorRequirement[] = []) =>
+    goJson({
+      MatchExpressions: requirements.map((
+        { scopeName = "", operator = "", values = null },
+      ) => ({ ScopeName: scopeName, Operator: operator, Values: values })),
+    }, ["ScopeName", "Operator"]),
   goSelector: (selector?: LabelSelector) =>
     selector ? goJson(selector, ["matchLabels", "matchExpressions"]) : "null",
   groupOf: (apiVersion: string) => parseApiVersion(apiVersion).group,
@@ -172,7 +199,16 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   isLabel: (text: string) => problems("label", text) === "",
   isNumber,
   isPort: (name?: string) => Boolean(name) && problems("port", name) === "",
-  isQuotaName: (name: string) => QUOTA_NAMES.test(name),
+  isExtended: (resource: string) =>
+    !isNative(resource) && !resource.startsWith("requests.") &&
+    problems("qualifiedName", `requests.${resource}`) === "",
+  /** Whether nodes do not overcommit a resource. */
+  isFixed: (resource: string) =>
+    !isNative(resource) || resource.startsWith("hugepages-"),
+  isQuota: (resource: string) => QUOTA_NAMES.test(resource),
+  isResource: (resource: string) =>
+    resource.includes("/") || resource === "storage" ||
+    QUOTA_NAMES.test(resource),
   webhookUrl: (text: unknown) => webhookUrl(String(text)),
   isSubdomain: (text?: string) =>
     Boolean(text) && problems("subdomain", text) === "",
@@ -182,11 +218,21 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   keepsTolerations,
   keysBut: (struct: Struct, names: readonly string[]) =>
     Object.keys(without(struct, names) ?? {}),
+  keysOf: (...structs: readonly Struct[]) =>
+    [...new Set(structs.flatMap((struct) => Object.keys(struct || {})))].sort(),
   lacks: (struct: Struct = {}, before: Struct = {}) =>
     Object.keys(before).some((name) => !Object.hasOwn(struct, name)),
   len: (value?: string | readonly unknown[]) => value?.length ?? 0,
   lower: (text?: string) => text?.toLowerCase(),
   lowerFirst: (text = "") => text.charAt(0).toLowerCase() + text.slice(1),
+  /** Resources that a quota of a scope must not limit; undefined for no scope. */
+  misfits: (scope = "", hard: Struct = {}) => {
+    const fitting = SCOPED_RESOURCES[scope];
+    return fitting &&
+      Object.keys(hard).filter((resource) =>
+        QUOTA_NAMES.test(resource) && !fitting.test(resource)
+      );
+  },
   newSet: () => new Set(),
   percent: intOrPercentValue,
   pluck: (list: readonly Struct[] | undefined, name: string) =>
@@ -194,6 +240,14 @@ export const FUNCTIONS: Readonly<Record<string, RuleFunction>> = {
   problems,
   qosClass: qosClassOf,
   quantity: (text: string) => Quantity.parse(text).nano,
+  /** Quotient of two amounts as text, if a ratio is greater. */
+  ratioLimit: (ratio?: string, most?: string, least?: string) => {
+    if (!ratio || !most || !least) return undefined;
+    const [value = 0, high = 0, low = 0] = [ratio, most, least]
+      .map((amount) => Number(Quantity.parse(amount).nano));
+    const limit = high / low;
+    return value / 1e9 > limit ? limit.toFixed(6) : undefined;
+  },
   runsWithoutResources: (statuses: readonly ContainerStatus[] = []) => {
     const running = statuses.find(({ state }) => state?.running);
     return running !== undefined && running.resources === undefined;
