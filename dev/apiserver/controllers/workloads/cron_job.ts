@@ -42,10 +42,10 @@ async function syncCronJob(
     // Read once: a time that comes between two readings would be passed over.
     const { now } = api;
     const missed = lastMissed(cron, times, now);
-    if (missed !== undefined) {
-      await start(cron, missed, { api, running, status });
-    }
-    const next = times.next(now);
+    const next = missed === undefined ||
+        await start(cron, missed, { api, jobs, running, status })
+      ? times.next(now)
+      : undefined;
     delay = next === undefined ? undefined : next - now;
   }
   status.active = running.map(({ metadata: job }) => ({
@@ -102,18 +102,25 @@ function lastMissed(
   }
 }
 
+/**
+ * Starts the Job of a time.
+ *
+ * @returns Whether the time is done; false if a Job of another owner has the
+ * name, after which upstream does nothing until the CronJob changes.
+ */
 async function start(
   cron: CronJob,
   time: number,
-  { api, running, status }: {
+  { api, jobs, running, status }: {
     readonly api: ControllerApi;
+    readonly jobs: readonly Job[];
     readonly running: Job[];
     readonly status: CronJobStatus;
   },
-): Promise<void> {
+): Promise<boolean> {
   const { metadata, spec } = cron;
   const { concurrencyPolicy, jobTemplate, timeZone } = spec;
-  if (running.length > 0 && concurrencyPolicy === "Forbid") return;
+  if (running.length > 0 && concurrencyPolicy === "Forbid") return true;
   if (concurrencyPolicy === "Replace") {
     for (const job of running.splice(0)) await api.delete(Job, job);
   }
@@ -121,10 +128,11 @@ async function start(
   const local = timeZone === undefined
     ? timestamp(time)
     : zonedTimestamp(time, timeZone);
+  const name = `${metadata.name}-${Math.floor(time / 60_000)}`;
   try {
     const job = await api.create(Job, {
       metadata: {
-        name: `${metadata.name}-${Math.floor(time / 60_000)}`,
+        name,
         namespace: metadata.namespace,
         ...(labels && { labels: { ...labels } }),
         annotations: { ...annotations, [SCHEDULED]: local },
@@ -134,12 +142,14 @@ async function start(
     });
     running.push(job);
   } catch (error) {
-    // Another Job has the name: it was created for this time already.
     if (!(error instanceof StatusError) || error.status.code !== 409) {
       throw error;
     }
+    if (!jobs.some((job) => job.metadata.name === name)) return false;
+    // It was created for this time, and the status was not written.
   }
   status.lastScheduleTime = timestamp(time);
+  return true;
 }
 
 /** Time with the offset of a time zone, as in `2026-01-01T01:00:00+01:00`. */

@@ -198,3 +198,33 @@ test(
     assert.equal(status?.active, undefined);
   }),
 );
+
+test(
+  "a Job of another owner with the name of a CronJob's Job counts as no run",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    // As the Job of an earlier CronJob of that name, which is not deleted yet.
+    const hour = Date.parse("2026-01-01T01:00:00Z");
+    const name = `work-${hour / 60_000}`;
+    await client.create(Job, {
+      ...work({ suspend: true }),
+      metadata: { ...key, name },
+    });
+    await client.create(CronJob, {
+      metadata: key,
+      spec: {
+        schedule: "0 * * * *",
+        jobTemplate: { spec: work().spec as JobSpec },
+      },
+    });
+    await clock.advance("1h10s");
+    const { status } = await client.get(CronJob, key);
+    assert.equal(status?.lastScheduleTime, undefined);
+    // The next change of the CronJob finds its latest time.
+    await clock.advance("1h");
+    await client.patch(CronJob, key, { metadata: { labels: { a: "1" } } });
+    await clock.advance("1s");
+    const cron = await client.get(CronJob, key);
+    assert.equal(cron.status?.lastScheduleTime, "2026-01-01T02:00:00Z");
+    assert.equal((await client.list(Job)).items.length, 2);
+  }),
+);
