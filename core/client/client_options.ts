@@ -132,6 +132,7 @@ const TARGET_RULES: OptionRules<Exclude<ClientTarget, ClusterConfig>> = {
 const TRANSPORT_RULES: OptionRules<Transport> = {
   send: "function",
   connect: "function?",
+  ended: "signal?",
   close: "function",
 };
 

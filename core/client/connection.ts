@@ -245,6 +245,10 @@ export function openConnection(
       });
     }
   }
+  const gone = transport.ended;
+  const onGone = () => closed.abort(gone?.reason);
+  if (gone?.aborted) onGone();
+  gone?.addEventListener("abort", onGone, { once: true });
   if (settings.retry !== undefined) {
     const retries = resolveOptions(settings.retry, RETRY_OPTIONS);
     middleware.push(retry({ ...retries, ...deps, logger }));
@@ -264,6 +268,7 @@ export function openConnection(
       return transport.send(request);
     }, middleware),
     close: () => {
+      gone?.removeEventListener("abort", onGone);
       closed.abort(new Error("Cannot send: the client was closed"));
       return transport.close();
     },

@@ -48,6 +48,10 @@ export class ActingTransport implements Transport {
     this.#sending = sending;
   }
 
+  get ended(): AbortSignal | undefined {
+    return this.#inner.ended;
+  }
+
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { method, path } = request;
     this.#sending?.(request);

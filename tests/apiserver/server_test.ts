@@ -7,7 +7,10 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
-import { untyped } from "@coracle/operator/client";
+import { VirtualClock } from "@coracle/dev";
+import { Client, untyped } from "@coracle/operator/client";
+import { inTime } from "../support/in_time.ts";
+import { until } from "../support/until.ts";
 import { readJournal } from "../../dev/apiserver/storage/file_journal.ts";
 
 const ConfigMap = untyped({
@@ -30,6 +33,37 @@ test("ApiServer has a client that works without a socket", async () => {
     server.transport.send({ method: "GET", path: "/readyz", headers: {} }),
     /closed/,
   );
+});
+
+test("a read after the stop of an ApiServer fails without a retry", async () => {
+  const server = await ApiServer.start({ port: false });
+  // Nobody moves this clock, so that a retry would not end.
+  const clock = new VirtualClock();
+  const { transport } = server;
+  const clientOf = () => new Client({ transport }, { clock });
+  const early = clientOf();
+  await early.get(ConfigMap, key).catch(() => {});
+  await server.stop();
+  for (const client of [early, clientOf(), server.client]) {
+    await assert.rejects(
+      inTime("it fails", client.list(ConfigMap, { namespace: "default" })),
+      /the server was stopped/,
+    );
+  }
+});
+
+test("the stop of an ApiServer ends a read that waits for its retry", async () => {
+  const server = await ApiServer.start({ port: false });
+  const clock = new VirtualClock();
+  const client = new Client({ transport: server.transport }, { clock });
+  const fault = server.faults.add({
+    verb: "list",
+    effect: { reset: "request" },
+  });
+  const reading = client.list(ConfigMap, { namespace: "default" });
+  await until("it waits", () => fault.hits > 0);
+  await server.stop();
+  await assert.rejects(inTime("it fails", reading), /the server was stopped/);
 });
 
 test("ApiServer can be stopped twice, and frees its port", async () => {

@@ -122,6 +122,11 @@ export interface Transport {
   send(request: HttpRequest): Promise<HttpResponse>;
   /** Opens a WebSocket; absent if the transport does not support them. */
   connect?(request: StreamRequest): Promise<StreamConnection>;
+  /**
+   * Signal that aborts when no request can succeed any more: clients then retry
+   * none. A transport that only its client closes needs no signal.
+   */
+  readonly ended?: AbortSignal | undefined;
   /** Closes all connections, including those in use. Safe to call twice. */
   close(): Promise<void>;
 }

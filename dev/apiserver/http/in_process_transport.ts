@@ -35,7 +35,7 @@ export class InProcessTransport implements Transport {
   readonly #open: Set<{ destroy(): void }> = new Set();
   /** Number of requests in this turn of the event loop. */
   #burst = 0;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   /**
    * Creates a transport that calls a handler in the same process.
@@ -44,6 +44,10 @@ export class InProcessTransport implements Transport {
    */
   constructor(handle: Handle) {
     this.#handle = handle;
+  }
+
+  get ended(): AbortSignal {
+    return this.#closing.signal;
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
@@ -87,9 +91,7 @@ export class InProcessTransport implements Transport {
     for (const [name, lines] of Object.entries(request.repeatedHeaders ?? {})) {
       headers = { ...headers, [name]: lines.join(", ") };
     }
-    if (this.#closed) {
-      throw new Error("Cannot send a request: the transport is closed");
-    }
+    this.ended.throwIfAborted();
     signal?.throwIfAborted();
     if (this.#burst++ === 0) void nextTurn().then(() => this.#burst = 0);
     if (this.#burst > MAX_BURST) await nextTurn();
@@ -143,7 +145,11 @@ export class InProcessTransport implements Transport {
   }
 
   close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(
+      new Error(
+        "Cannot send a request: the server was stopped, or its client closed",
+      ),
+    );
     this.dropConnections();
     return Promise.resolve();
   }
