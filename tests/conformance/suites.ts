@@ -277,7 +277,7 @@ export function controllerRuntime(version: string): Suite {
           "go",
           "test",
           "-c",
-          "-p=1",
+          "-trimpath",
           `-o=${fileOf(unit)}`,
           `./pkg/${unit}`,
         ], { cwd: await moduleFolder(module), limit: 60 * 60_000 });
