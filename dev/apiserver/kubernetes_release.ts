@@ -23,6 +23,11 @@ export interface KubernetesRelease {
   /** Fields of other versions that it lacks, by OpenAPI definition. */
   readonly lackingFields: Readonly<Record<string, readonly string[]>>;
   /**
+   * Enumerations of OpenAPI that it has otherwise than the newest, by definition
+   * and field; `undefined` for none.
+   */
+  readonly enumerations: Enumerations;
+  /**
    * Whether OpenAPI gives the items of lists and maps an empty default, and has
    * the required fields and enumerations that 1.37 has changed.
    */
@@ -42,8 +47,8 @@ export interface KubernetesRelease {
    * PersistentVolumeClaimUnusedSinceTime, which is on from 1.37.
    */
   readonly marksUnusedClaims: boolean;
-  /** Whether the roles of a new cluster are those of 1.36, not of 1.37. */
-  readonly hasEarlierRoles: boolean;
+  /** How many releases before the newest the roles of a new cluster are. */
+  readonly rolesBefore: number;
   /**
    * Whether features that 1.37 enables by default are off: HPAGeneration,
    * MaxUnavailableStatefulSet and VolumeLimitScaling.
@@ -56,6 +61,9 @@ export interface KubernetesRelease {
   readonly checksPatchesFirst: boolean;
 }
 
+type Enumerations = Readonly<
+  Record<string, Readonly<Record<string, readonly string[] | undefined>>>
+>;
 type LackingFields = KubernetesRelease["lackingFields"];
 
 function together(...all: readonly LackingFields[]): LackingFields {
@@ -90,6 +98,23 @@ const LACKING_IN_35: LackingFields = together(EARLIER.lackingFields, {
 });
 const CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
+const ADMISSION = "io.k8s.api.admissionregistration.v1";
+const DEVICE = "io.k8s.api.resource.v1.Device";
+const NO_SCOPE = { scope: undefined };
+const NO_MODE = { allocationMode: undefined };
+const TWO_EFFECTS = { effect: ["NoExecute", "NoSchedule"] };
+const ENUMERATIONS_IN_34: Enumerations = {
+  [`${ADMISSION}.MutatingWebhook`]: { reinvocationPolicy: undefined },
+  [`${ADMISSION}.NamedRuleWithOperations`]: NO_SCOPE,
+  [`${ADMISSION}.RuleWithOperations`]: NO_SCOPE,
+  "io.k8s.api.core.v1.Toleration": { operator: ["Equal", "Exists"] },
+  "io.k8s.api.resource.v1.ExactDeviceRequest": NO_MODE,
+  [`${DEVICE}AllocationConfiguration`]: { source: undefined },
+  [`${DEVICE}SubRequest`]: NO_MODE,
+  [`${DEVICE}Taint`]: TWO_EFFECTS,
+  [`${DEVICE}Toleration`]: TWO_EFFECTS,
+};
+
 /** Releases by minor version, the newest last. */
 export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
   {
@@ -98,11 +123,12 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: LACKING_RESOURCES,
       columns: EARLIER.columns,
       strictServiceNames: true,
+      enumerations: ENUMERATIONS_IN_34,
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
       marksUnusedClaims: false,
-      hasEarlierRoles: true,
+      rolesBefore: 3,
       hasEarlierGates: true,
       checksPatchesFirst: false,
       lackingFields: together(LACKING_IN_35, {
@@ -119,11 +145,12 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: LACKING_RESOURCES,
       columns: EARLIER.columns,
       strictServiceNames: true,
+      enumerations: {},
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
       marksUnusedClaims: false,
-      hasEarlierRoles: true,
+      rolesBefore: 2,
       hasEarlierGates: true,
       checksPatchesFirst: false,
       lackingFields: LACKING_IN_35,
@@ -133,11 +160,12 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: EARLIER.lackingResources,
       columns: EARLIER.columns,
       strictServiceNames: false,
+      enumerations: {},
       hasItemDefaults: true,
       isDeclarative: false,
       keepsOwners: false,
       marksUnusedClaims: false,
-      hasEarlierRoles: true,
+      rolesBefore: 1,
       hasEarlierGates: true,
       checksPatchesFirst: false,
       lackingFields: EARLIER.lackingFields,
@@ -147,11 +175,12 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       lackingResources: [],
       columns: {},
       strictServiceNames: false,
+      enumerations: {},
       hasItemDefaults: false,
       isDeclarative: true,
       keepsOwners: true,
       marksUnusedClaims: true,
-      hasEarlierRoles: false,
+      rolesBefore: 0,
       hasEarlierGates: false,
       checksPatchesFirst: true,
       lackingFields: EARLIER.ownFields,
@@ -185,7 +214,7 @@ export function versionInfo(
 
 /** Makes OpenAPI definitions those of a release, in place. */
 export function adaptDefinitions(
-  { lackingFields, hasItemDefaults }: KubernetesRelease,
+  { lackingFields, enumerations, hasItemDefaults }: KubernetesRelease,
   definitions: Record<string, OpenApiSchema>,
 ): void {
   for (const [name, fields] of Object.entries(lackingFields)) {
@@ -193,6 +222,17 @@ export function adaptDefinitions(
       | Record<string, unknown>
       | undefined;
     for (const field of fields) delete properties?.[field];
+  }
+  for (const [name, fields] of Object.entries(enumerations)) {
+    const { properties = {}, ...rest } = definitions[name] ?? {};
+    const changed = Object.entries(fields).map(([field, values]) => {
+      const { enum: _, ...schema } = properties[field] ?? {};
+      return [field, values ? { ...schema, enum: values } : schema] as const;
+    });
+    definitions[name] = {
+      ...rest,
+      properties: { ...properties, ...Object.fromEntries(changed) },
+    };
   }
   if (!hasItemDefaults) return;
   for (

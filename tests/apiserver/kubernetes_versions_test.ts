@@ -227,6 +227,57 @@ test("Tables of definitions have more columns from 1.37 on, and CSINodes a statu
   }
 });
 
+test("Roles and enumerations of 1.34 and 1.35 are those of their sources", async () => {
+  for (const version of VERSIONS) {
+    const server = await ApiServer.start({ port: false, version });
+    const read = async (path: string) => {
+      const answer = await server.transport.send({
+        method: "GET",
+        path,
+        headers: {},
+      });
+      return await readDocument(answer.body);
+    };
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const rules = async (path: string) =>
+      JSON.stringify((await read(`${rbac}/${path}`)).rules ?? []);
+    const isFrom = (first: string) => version >= first;
+    const scheduler = await rules("clusterroles/system:kube-scheduler");
+    assert.equal(scheduler.includes("claims/binding"), isFrom("1.36"));
+    const monitoring = await rules("clusterroles/system:monitoring");
+    assert.equal(monitoring.includes("/flagz"), isFrom("1.36"));
+    const eviction = await rules(
+      "clusterroles/system:controller:device-taint-eviction-controller",
+    );
+    assert.equal(eviction !== "[]", isFrom("1.36"));
+    const view = await rules("clusterroles/view");
+    assert.equal(view.includes("events.k8s.io"), isFrom("1.35"));
+    const leader = await rules(
+      "namespaces/kube-system/roles/system::leader-locking-kube-scheduler",
+    );
+    assert.equal(leader.includes("configmaps"), version === "1.34");
+
+    const enumeration = async (group: string, type: string, field: string) => {
+      const { components } = await read(`/openapi/v3/${group}`);
+      const { properties } = components.schemas[`io.k8s.api.${type}`];
+      return properties[field].enum;
+    };
+    assert.deepEqual(
+      await enumeration("api/v1", "core.v1.Toleration", "operator"),
+      isFrom("1.35") ? ["Equal", "Exists", "Gt", "Lt"] : ["Equal", "Exists"],
+    );
+    assert.deepEqual(
+      await enumeration(
+        "apis/admissionregistration.k8s.io/v1",
+        "admissionregistration.v1.RuleWithOperations",
+        "scope",
+      ),
+      isFrom("1.35") ? ["*", "Cluster", "Namespaced"] : undefined,
+    );
+    await server.stop();
+  }
+});
+
 test("A test cluster starts with the version of its option", async () => {
   const cluster = await TestCluster.start({
     cluster: "embedded",

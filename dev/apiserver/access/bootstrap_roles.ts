@@ -2,16 +2,16 @@ import { matchesLabels, type UntypedObject } from "@coracle/operator/client";
 import { jsonEquals } from "@coracle/operator/internal";
 import type { ClusterRole, PolicyRule } from "@coracle/operator/kinds";
 import type { KubernetesRelease } from "../kubernetes_release.ts";
-import { BOOTSTRAP_POLICY, EARLIER_POLICY } from "./bootstrap_policy.ts";
+import { BOOTSTRAP_POLICY, EARLIER_POLICIES } from "./bootstrap_policy.ts";
 
 /** API group of roles and bindings. */
 export const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 /** Roles and bindings of a new cluster of a release, without UID and time. */
 export function bootstrapRoles(
-  { hasEarlierRoles }: Pick<KubernetesRelease, "hasEarlierRoles">,
+  { rolesBefore }: Pick<KubernetesRelease, "rolesBefore">,
 ): readonly UntypedObject[] {
-  const entries = policyEntries(hasEarlierRoles);
+  const entries = policyEntries(rolesBefore);
   const objects = [...entries, ...entries.flatMap(controllerBinding)].map(
     complete,
   );
@@ -23,19 +23,25 @@ export function bootstrapRoles(
   return objects;
 }
 
-function policyEntries(isEarlier: boolean): readonly UntypedObject[] {
-  const entries = JSON.parse(BOOTSTRAP_POLICY) as UntypedObject[];
-  if (!isEarlier) return entries;
-  const lines = JSON.parse(EARLIER_POLICY) as [number, number[]?][];
-  const changes = new Map(lines.map(([place, added]) => [place, added]));
-  return entries.flatMap((entry, index) => {
-    if (!changes.has(index)) return entry;
-    const added = changes.get(index);
-    if (added === undefined) return [];
-    const { rules = [], ...rest } = entry as unknown as ClusterRole;
-    const kept = rules.filter((_, place) => !added.includes(place));
-    return { ...rest, rules: kept } as unknown as UntypedObject;
-  });
+/** Entries of the policy of a release, by the number of releases after it. */
+function policyEntries(releases: number): readonly UntypedObject[] {
+  const entries = JSON.parse(BOOTSTRAP_POLICY) as (UntypedObject | undefined)[];
+  const changes = JSON.parse(EARLIER_POLICIES) as [
+    number,
+    number[]?,
+    [number, PolicyRule][]?,
+  ][][];
+  for (const [place, lacking, own = []] of changes.slice(0, releases).flat()) {
+    if (lacking === undefined) {
+      entries[place] = undefined;
+      continue;
+    }
+    const { rules = [], ...rest } = entries[place] as unknown as ClusterRole;
+    const kept = rules.filter((_, index) => !lacking.includes(index));
+    for (const [index, rule] of own) kept.splice(index, 0, rule);
+    entries[place] = { ...rest, rules: kept } as unknown as UntypedObject;
+  }
+  return entries.filter((entry) => entry !== undefined);
 }
 
 /** Binding of the role of a controller to its service account; none for other roles. */

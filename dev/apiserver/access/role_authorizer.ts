@@ -32,7 +32,7 @@ export interface RoleAuthorizerDeps {
   readonly random: Random;
   /** Whether every request is allowed, without roles. */
   readonly allowsAll: boolean;
-  readonly release: Pick<KubernetesRelease, "hasEarlierRoles">;
+  readonly release: Pick<KubernetesRelease, "rolesBefore">;
 }
 
 /** Role and subjects of a binding. */
