@@ -118,7 +118,9 @@ const META_FIELDS: Readonly<Record<string, GoFields>> = Object.fromEntries(
 
 function readRules(name: string): string {
   const file = new URL(`data/rules/${name}.rules`, import.meta.url);
-  return readFileSync(file, "utf8").replace(/^\s*(?:#.*)?\n/gm, "");
+  return readFileSync(file, "utf8").replace(/^\s*(?:#.*)?\n/gm, "")
+    // One space a level.
+    .replace(/^(?: {2})+/gm, (spaces) => spaces.slice(spaces.length / 2));
 }
 
 function read(name: string): unknown {

@@ -32,6 +32,10 @@ const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
 const ENABLED_LATELY: readonly (readonly [string, readonly string[]])[] = [
   ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
   ["io.k8s.api.storage.v1.CSIDriverSpec", ["preventPodSchedulingIfMissing"]],
+  ["io.k8s.api.core.v1.VolumeProjection", [
+    "clusterTrustBundle",
+    "podCertificate",
+  ]],
 ];
 
 /** Plan of the stored form of a struct: its changes, and its fields that contain structs to change. */

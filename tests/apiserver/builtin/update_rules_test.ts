@@ -10,6 +10,8 @@ const PORTS = [{ port: 80 }];
 const TEMPLATE = { spec: { restartPolicy: "Never", containers: CONTAINERS } };
 const BALANCER = { type: "LoadBalancer", ports: PORTS };
 
+const CIDR = 'node updates may not change podCIDR except from "" to valid';
+
 interface Change {
   readonly what: string;
   readonly path: string;
@@ -171,6 +173,31 @@ const CHANGES: readonly Change[] = [
     spec: { completions: 3 },
     refused: "spec.completions: Invalid value: 3: field is immutable",
   },
+  ...([
+    ["ID", { providerID: "c://d" }, "field cannot be modified once set"],
+    ["missing ID", { providerID: null }, "field cannot be cleared once set"],
+    ["range", { podCIDRs: ["10.0.1.0/24", "fd00::/64"] }, CIDR],
+    ["number of ranges", { podCIDRs: ["10.0.0.0/24"] }, CIDR],
+    ["external ID", { externalID: "y" }, "may not be updated"],
+    ["taints", { taints: [] }, undefined],
+  ] as const).map(([what, spec, why]) => ({
+    what: `the ${what} of a Node`,
+    path: "/api/v1/nodes",
+    made: {
+      spec: {
+        podCIDR: "10.0.0.0/24",
+        podCIDRs: ["10.0.0.0/24", "fd00::/64"],
+        providerID: "a://b",
+        externalID: "x",
+      },
+    },
+    spec,
+    ...(why && {
+      refused: `spec.${Object.keys(spec)[0]}: ${
+        why.startsWith("field") ? "Invalid value: null" : "Forbidden"
+      }: ${why}`,
+    }),
+  })),
   ...[["BestEffort", "Terminating"], ["BestEffort"]].map((scopes, index) => ({
     what: `the ${index === 0 ? "order of " : ""}scopes of a quota`,
     path: `${NAMESPACE}/resourcequotas`,
@@ -229,6 +256,26 @@ for (const { what, path, made, spec, data, refused } of CHANGES) {
     server.stop();
   });
 }
+
+test("the status of a Node has each address once", async () => {
+  const server = new TestServer({ builtin });
+  await server.send("POST", "/api/v1/nodes", { metadata: { name: "a" } });
+  const address = { type: "InternalIP", address: "1.2.3.4" };
+  const update = (addresses: readonly object[]) =>
+    server.send(
+      "PATCH",
+      "/api/v1/nodes/a/status",
+      JSON.stringify({ status: { addresses } }),
+      { "content-type": "application/merge-patch+json" },
+    );
+  const { body } = await update([address, address]);
+  assert.equal(
+    body.message,
+    'Node "a" is invalid: status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"1.2.3.4"}',
+  );
+  assert.equal((await update([address])).status, 200);
+  server.stop();
+});
 
 test("the status of a quota may hold known resources and no negative amounts", async () => {
   const server = new TestServer({ builtin });

@@ -44,6 +44,11 @@ export function signerProblems(
   ];
 }
 
+/** Signer in the name of a ClusterTrustBundle; empty if it names none. */
+export function bundleSigner(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf(":"))).replaceAll(":", "/");
+}
+
 /** Problems of the name of a ClusterTrustBundle. */
 export function bundleNameProblems(
   name: string,

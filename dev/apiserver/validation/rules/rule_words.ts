@@ -58,9 +58,13 @@ export const FORMATS: Readonly<
       why.replace("a lowercase RFC", "an RFC").replace("lower case ", "")
         .replace("'example.com'", "'Example.com'")
     ),
-  relativePath: (path: string) => [
-    ...path.startsWith("/") ? ["must be a relative path"] : [],
-    ...path.split("/").includes("..") ? ["must not contain '..'"] : [],
+  relativePath: pathProblems,
+  /** Relative path of a file that a volume has, beside its own. */
+  filePath: (path: string) => [
+    ...pathProblems(path),
+    ...path.startsWith("..") && !path.startsWith("../")
+      ? ["must not start with '..'"]
+      : [],
   ],
   fileMode: (mode: number) =>
     mode >= 0 && mode <= 0o777
@@ -74,6 +78,13 @@ export const FORMATS: Readonly<
   subdomain: subdomainProblems,
   underscoredSubdomain: underscoredSubdomainProblems,
 };
+
+function pathProblems(path: string): string[] {
+  return [
+    ...path.startsWith("/") ? ["must be a relative path"] : [],
+    ...path.split("/").includes("..") ? ["must not contain '..'"] : [],
+  ];
+}
 
 /** Joins several messages of violations into one. */
 function joined(problems: readonly string[]): string[] {
