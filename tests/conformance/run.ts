@@ -14,7 +14,7 @@
  * - `-- --record`: runs all candidates on the real control plane instead, and
  *   keeps their outcomes in `tests/conformance/SUITE-VERSION.txt`.
  * - `-- --json FILE`: writes the comparison.
- * - `-- --kubernetes 1.35`: another version.
+ * - `-- --kubernetes 1.36`: another version than the newest with a list.
  *
  * Each outcome is written when its spec ends, so a run that is cut keeps what it
  * has; outcomes of the embedded server are in `.cache/conformance`.
@@ -26,15 +26,18 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { startControlPlane } from "../cluster/control_plane.ts";
-import { releaseOf } from "../cluster/go_programs.ts";
+import { DEFAULT_KUBERNETES, releaseOf } from "../cluster/go_programs.ts";
 import { killAll, PROJECT } from "../support/child_process.ts";
 import { Program, runtimeCommand } from "../support/program.ts";
 import type { Outcome, Spec, Suite } from "./suites.ts";
 import { controllerRuntime, endToEnd } from "./suites.ts";
 import { commandLine } from "../support/command_line.ts";
 
-/** Newest version whose outcomes on the real control plane are kept. */
-const NEWEST_LIST = "1.36";
+/** Newest versions whose outcomes on the real control plane are kept, by suite. */
+const NEWEST_LISTS: Readonly<Record<Suite["name"], string>> = {
+  e2e: "1.37",
+  "controller-runtime": "1.36",
+};
 
 /** Seconds of a process: more than any time-out of a spec that passes. */
 const LIMIT_S = 480;
@@ -358,11 +361,17 @@ async function main(): Promise<number> {
     failed: { type: "boolean", default: false },
     limit: { type: "string", default: String(LIMIT_S) },
     workers: { type: "string", default: "2" },
-    kubernetes: { type: "string", default: NEWEST_LIST },
+    kubernetes: { type: "string" },
   });
-  const { kubernetes } = values;
-  const release = releaseOf(kubernetes);
-  const all = [endToEnd(release), controllerRuntime(release.controllerRuntime)];
+  const versionOf = (name: Suite["name"]) =>
+    values.kubernetes ??
+      (values.record ? DEFAULT_KUBERNETES : NEWEST_LISTS[name]);
+  const all = [
+    endToEnd(releaseOf(versionOf("e2e"))),
+    controllerRuntime(
+      releaseOf(versionOf("controller-runtime")).controllerRuntime,
+    ),
+  ];
   const suites = all.filter(({ name }) => name === (values.suite ?? name));
   if (suites.length === 0) {
     print(
@@ -385,14 +394,16 @@ async function main(): Promise<number> {
     );
     return 2;
   }
-  const selection: Selection = {
+  const selectionOf = (name: Suite["name"]): Selection => ({
     ...values,
+    kubernetes: versionOf(name),
     focus: new RegExp(values.focus),
     limit: numbers.limit * 1_000,
     workers: numbers.workers,
-  };
+  });
   const results: Comparison[] = [];
   for (const suite of suites) {
+    const selection = selectionOf(suite.name);
     if (!await suite.build()) return missingGo();
     if (values.record) {
       const code = await record(suite, selection);
@@ -405,7 +416,7 @@ async function main(): Promise<number> {
       print(`  ${name}\n    ${failure ?? state}`);
     }
     print(
-      `${suite.name} ${kubernetes}: ${result.asReal} of ${result.total} as on the real one`,
+      `${suite.name} ${result.kubernetes}: ${result.asReal} of ${result.total} as on the real one`,
     );
   }
   if (values.json) {
