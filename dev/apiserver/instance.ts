@@ -293,14 +293,14 @@ export class Instance {
     const simulate = this.#simulate;
     const { nodes = 1 } = typeof simulate === "object" ? simulate : {};
     if (this.#isStopped) return;
-    this.#controllers.push(
-      await startControllers(this.context, {
-        isEnabled: this.#isEnabled,
-        nodes: simulate ? nodes : undefined,
-        authority: this.#authority,
-        isPart: this.#isPart,
-      }),
-    );
+    const started = await startControllers(this.context, {
+      isEnabled: this.#isEnabled,
+      nodes: simulate ? nodes : undefined,
+      authority: this.#authority,
+      isPart: this.#isPart,
+    });
+    this.#controllers.push(started);
+    if (this.#isStopped) started.stop();
   }
 
   /** Stops all watches and controllers. */

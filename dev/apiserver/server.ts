@@ -189,7 +189,7 @@ export class ApiServer {
     content: ServerContent | undefined,
     point?: ServerPoint,
   ): Promise<void> {
-    const { data, port, establishingDelay = 10, simulate } = this.#options;
+    const { establishingDelay = 10, simulate } = this.#options;
     await this.#kinds.crd.prepareObjects(definitionsIn(content));
     const instance = new Instance({
       ...this.#options,
@@ -203,9 +203,24 @@ export class ApiServer {
       content,
       point,
     });
-    if (content !== undefined || simulate || point?.hasControllers) {
-      await instance.startControllers();
+    try {
+      await this.#open(
+        instance,
+        content !== undefined || Boolean(simulate) ||
+          point?.hasControllers === true,
+      );
+    } catch (error) {
+      // Nobody else knows of its timers.
+      instance.stop();
+      throw error;
     }
+    this.#instance = instance;
+  }
+
+  /** Starts the controllers of an instance, its journal and the listener. */
+  async #open(instance: Instance, hasControllers: boolean): Promise<void> {
+    const { data, port } = this.#options;
+    if (hasControllers) await instance.startControllers();
     if (data !== undefined) {
       this.#journal = new FileJournal(data, instance.context.store);
       instance.context.store.attach(this.#journal);
@@ -225,7 +240,6 @@ export class ApiServer {
       });
       this.#port = this.#listener.port;
     }
-    this.#instance = instance;
   }
 
   /**

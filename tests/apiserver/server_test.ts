@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { ApiServer, type AuditEvent } from "@coracle/dev/apiserver";
 import { VirtualClock } from "@coracle/dev";
 import { Client, untyped } from "@coracle/operator/client";
+import { CronJob } from "@coracle/operator/kinds";
 import { inTime } from "../support/in_time.ts";
 import { until } from "../support/until.ts";
 import { readJournal } from "../../dev/apiserver/storage/file_journal.ts";
@@ -81,6 +82,39 @@ test("ApiServer reports that a port is in use", async () => {
   const { port } = other.address() as { port: number };
   await assert.rejects(ApiServer.start({ port }), { code: "EADDRINUSE" });
   await new Promise((resolve) => other.close(resolve));
+});
+
+test("ApiServer that cannot listen leaves no timers of its controllers", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coracle-server-"));
+  const options = { simulate: true, data: join(folder, "data") };
+  const first = await ApiServer.start({ ...options, port: false });
+  await first.client.create(CronJob, {
+    metadata: key,
+    spec: {
+      schedule: "0 0 1 1 *",
+      jobTemplate: {
+        spec: {
+          template: {
+            spec: {
+              restartPolicy: "Never",
+              containers: [{ name: "c", image: "i" }],
+            },
+          },
+        },
+      },
+    },
+  });
+  await first.stop();
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  const clock = new VirtualClock();
+  await assert.rejects(ApiServer.start({ ...options, port, clock }), {
+    code: "EADDRINUSE",
+  });
+  assert.equal(clock.pendingTimers, 0);
+  await new Promise((resolve) => other.close(resolve));
+  rmSync(folder, { recursive: true });
 });
 
 test("ApiServer rejects unknown and invalid options", async () => {

@@ -194,6 +194,39 @@ const SPECS: readonly unknown[] = [
   { size: 9, mode: "b" },
 ];
 
+/** Bodies of a Scale, many of which are none. */
+const SCALES: readonly object[] = [
+  { spec: "x" },
+  { spec: [] },
+  { spec: null },
+  { spec: { replicas: 3_000_000_000 } },
+  { spec: { replicas: -3_000_000_000 } },
+  { spec: { replicas: 1.5 } },
+  { spec: { replicas: true } },
+  { spec: { replicas: null } },
+  { spec: { replicas: 2, other: 1 } },
+  { metadata: { name: "d", labels: "x" }, spec: { replicas: 1 } },
+  { status: 7, spec: { replicas: 1 } },
+  { status: { replicas: 3_000_000_000 }, spec: { replicas: 1 } },
+  { status: { selector: 7 }, spec: { replicas: 1 } },
+];
+
+const DEPLOYMENTS = "/apis/apps/v1/namespaces/NS/deployments";
+const POD = { containers: [{ name: "c", image: "i" }] };
+
+function owned(name: string, ...owners: readonly object[]): object {
+  const ownerReferences = owners.map((owner, index) => ({
+    name: "none",
+    uid: String(index + 1),
+    ...owner,
+  }));
+  return configMap(name, { ownerReferences });
+}
+
+const NO_KIND = { apiVersion: "example.dev/v1", kind: "Nothing" };
+const NO_VERSION = { apiVersion: "apps/v1beta1", kind: "Deployment" };
+const NO_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+
 /** Requests whose answers must be the same on every server. */
 export const CASES: readonly RequestCase[] = [
   {
@@ -303,6 +336,75 @@ export const CASES: readonly RequestCase[] = [
         }),
       ]),
     ].map((body): RequestLine => [`POST ${DEFINITIONS}`, body]),
+  },
+  {
+    name: "scales",
+    requests: [
+      [`POST ${DEPLOYMENTS}`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d" },
+        spec: {
+          // Only what is asked for below changes it.
+          paused: true,
+          replicas: 0,
+          selector: { matchLabels: { a: "b" } },
+          template: { metadata: { labels: { a: "b" } }, spec: POD },
+        },
+      }, { compare: "none" }],
+      ...SCALES.flatMap((scale): RequestLine[] => [
+        ...["", "?fieldValidation=Strict"].map((query): RequestLine => [
+          `PUT ${DEPLOYMENTS}/d/scale${query}`,
+          { metadata: { name: "d" }, ...scale },
+        ]),
+        [`PATCH ${DEPLOYMENTS}/d/scale`, scale, MERGE],
+      ]),
+    ],
+  },
+  {
+    name: "bindings",
+    requests: [
+      [`POST ${PODS}`, { metadata: { name: "p" }, spec: POD }, {
+        compare: "none",
+      }],
+      ...[{ uid: "other" }, { resourceVersion: "1" }, {}].map((
+        metadata,
+      ): RequestLine => [`POST ${PODS}/p/binding`, {
+        apiVersion: "v1",
+        kind: "Binding",
+        metadata: { name: "p", ...metadata },
+        target: { kind: "Node", name: "n" },
+      }]),
+      // Names that every object of JavaScript has.
+      [`POST ${PODS}`, {
+        metadata: { name: "q" },
+        spec: { ...POD, priorityClassName: "constructor" },
+      }],
+      ["POST /api/v1/namespaces/NS/serviceaccounts/default/token", {
+        spec: {
+          boundObjectRef: { apiVersion: "v1", kind: "constructor", name: "p" },
+        },
+      }],
+    ],
+  },
+  {
+    name: "owners",
+    requests: [
+      [`POST ${CM}`, owned("kind", NO_KIND)],
+      [`POST ${CM}`, owned("version", NO_VERSION)],
+      [`POST ${CM}`, owned("mixed", NO_KIND, NO_MAP)],
+      [`POST ${CM}`, owned("gone", NO_MAP)],
+      {
+        id: "collected",
+        poll: `${CM}/gone`,
+        until: { status: 404 },
+        timeoutMs: 30_000,
+        compare: "none",
+      },
+      ...["kind", "version", "mixed"].map((name): RequestLine => [
+        `GET ${CM}/${name}`,
+      ]),
+    ],
   },
   ...ADMISSION_CASES,
 ];

@@ -7,6 +7,7 @@ import {
   Uint,
 } from "../cel/values.ts";
 import { durationText, timeText } from "../cel/go_time.ts";
+import { isInteger } from "../exact_json.ts";
 
 /**
  * Problems of initializers whose names do not match the fields that they
@@ -42,8 +43,8 @@ function problemsAt(value: unknown, expected: string): string[] {
 
 /** JSON value of a CEL value; absent optional values are left out. */
 export function jsonOf(value: unknown): unknown {
-  if (typeof value === "bigint") return Number(value);
-  if (value instanceof Uint) return Number(value.value);
+  if (typeof value === "bigint") return integerOf(value);
+  if (value instanceof Uint) return integerOf(value.value);
   if (value instanceof Optional) {
     return value.value === undefined ? undefined : jsonOf(value.value);
   }
@@ -55,6 +56,11 @@ export function jsonOf(value: unknown): unknown {
   return isMap(value)
     ? objectOf(value.keys().map((key) => [key, value.find(key)] as const))
     : value;
+}
+
+/** Integer as JSON is read: a number if it is exact. */
+function integerOf(value: bigint): number | bigint {
+  return isInteger(Number(value)) ? Number(value) : value;
 }
 
 function objectOf(

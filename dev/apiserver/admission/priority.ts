@@ -7,10 +7,10 @@ const PRIORITY_CLASSES = {
 } as const;
 
 /** Values of the built-in priority classes. */
-const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
-  "system-cluster-critical": 2_000_000_000,
-  "system-node-critical": 2_000_001_000,
-};
+const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
+  ["system-cluster-critical", 2_000_000_000],
+  ["system-node-critical", 2_000_001_000],
+]);
 
 /** Plug-in that resolves the priority class of new Pods, and keeps the priority of others. */
 export const POD_PRIORITY: AdmissionPlugin = {
@@ -68,7 +68,7 @@ type Resolved = Partial<PriorityClass> & Pick<PriorityClass, "value">;
 function classOf(attributes: Attributes, name: string): Resolved {
   const found = attributes.hooks.find(PRIORITY_CLASSES, { name });
   if (found !== undefined) return found as unknown as PriorityClass;
-  const value = SYSTEM_PRIORITIES[name];
+  const value = SYSTEM_PRIORITIES.get(name);
   if (value !== undefined) return { value };
   throw refusal(attributes, `no PriorityClass with name ${name} was found`);
 }

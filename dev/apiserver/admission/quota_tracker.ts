@@ -21,6 +21,11 @@ export interface QuotaState {
 interface Tracked extends QuotaState {
   quota: ResourceQuota;
   readonly used: Map<string, Quantity>;
+  /**
+   * Amounts of each object that are in `used`: what an object uses may depend on
+   * the time, and all of it is given back.
+   */
+  readonly charges: Map<string, Amounts>;
 }
 
 /** Change of a quota that is not yet in its status. */
@@ -74,16 +79,15 @@ export class QuotaTracker {
   }
 
   #observe(change: Change, { resource }: Collection): void {
-    const { type, object, previous } = change;
+    const { type, object } = change;
     const isQuota = resource.plural === QUOTAS.plural && resource.group === "";
     if (this.#namespaces.size === 0 && !isQuota) return;
     const quotas = this.#namespaces.get(object.namespace);
     if (quotas !== undefined && !isIgnored(resource)) {
       for (const [name, tracked] of quotas) {
+        const lost = refund(tracked, resource, object);
         const charged = type !== "DELETED" &&
-          this.#charge(tracked, resource, object, sum);
-        const lost = previous !== undefined &&
-          this.#charge(tracked, resource, previous, refund);
+          this.#charge(tracked, resource, object);
         if (!charged && !lost) continue;
         const { namespace } = object;
         this.#changed({ namespace, name, hard: false, charged });
@@ -125,12 +129,13 @@ export class QuotaTracker {
     const tracked: Tracked = {
       quota,
       used: new Map(names.map((name) => [name, zero])),
+      charges: new Map(),
     };
     for (const { resource } of this.#store.collections()) {
       if (isIgnored(resource)) continue;
       const collection = this.#store.collection(resource);
       for (const object of collection.scan({ namespace })) {
-        this.#charge(tracked, resource, object, sum);
+        this.#charge(tracked, resource, object);
       }
     }
     const others = this.#namespaces.get(namespace) ?? new Map();
@@ -141,27 +146,46 @@ export class QuotaTracker {
     this.#changed({ namespace, name, hard: true, charged: false });
   }
 
-  /** Adds or subtracts the usage of an object; returns whether anything changed. */
+  /** Adds the usage of an object; returns whether it uses anything. */
   #charge(
-    { quota, used }: Tracked,
+    { quota, used, charges }: Tracked,
     resource: GroupResource,
     stored: StoredObject,
-    operate: (used: Quantity, amount: Quantity) => Quantity,
   ): boolean {
     const read = () => stored.parse();
     if (!inScopes(quota, resource, read)) return false;
-    let changed = false;
     const now = this.#clock.wallTime();
-    for (const [name, amount] of usageOf(resource, read, now)) {
-      const known = used.get(name);
-      if (known === undefined || amount.nano === 0n) continue;
-      used.set(name, operate(known, amount));
-      changed = true;
+    const usage = [...usageOf(resource, read, now)].filter(([name, { nano }]) =>
+      used.has(name) && nano !== 0n
+    );
+    if (usage.length === 0) return false;
+    for (const [name, amount] of usage) {
+      used.set(name, sum(used.get(name), amount));
     }
-    return changed;
+    charges.set(chargeId(resource, stored), new Map(usage));
+    return true;
   }
 }
 
-function refund(used: Quantity, amount: Quantity): Quantity {
-  return difference(used, amount);
+/** Subtracts what was charged for an object; returns whether that was anything. */
+function refund(
+  { used, charges }: Tracked,
+  resource: GroupResource,
+  stored: StoredObject,
+): boolean {
+  const id = chargeId(resource, stored);
+  const charge = charges.get(id);
+  if (charge === undefined) return false;
+  for (const [name, amount] of charge) {
+    const known = used.get(name);
+    if (known) used.set(name, difference(known, amount));
+  }
+  return charges.delete(id);
+}
+
+function chargeId(
+  { group, plural }: GroupResource,
+  { key }: StoredObject,
+): string {
+  return `${group}/${plural}/${key}`;
 }

@@ -92,9 +92,10 @@ export async function validateByPolicies(
             const { message, index } = denial;
             if (validationActions.includes("Deny")) deny(denial, binding);
             if (validationActions.includes("Audit")) {
+              // As in kube-apiserver, which does not overwrite it.
               verdict.annotations[
                 "validation.policy.admission.k8s.io/validation_failure"
-              ] = JSON.stringify([{
+              ] ??= JSON.stringify([{
                 message,
                 policy: name,
                 binding: binding.metadata.name,

@@ -28,6 +28,23 @@ export function withCondition<T extends Condition>(
   ];
 }
 
+/**
+ * Conditions with a condition as it is now, as apimachinery's SetStatusCondition
+ * writes it: message and generation follow, and the transition time stays if the
+ * status is the same.
+ */
+export function withPresentCondition<T extends Condition>(
+  conditions: readonly T[] | undefined,
+  condition: T,
+): T[] {
+  const before = conditions?.find(({ type }) => type === condition.type);
+  if (before === undefined) return [...conditions ?? [], condition];
+  const present = before.status === condition.status
+    ? { ...condition, lastTransitionTime: before.lastTransitionTime }
+    : condition;
+  return (conditions ?? []).map((one) => one === before ? present : one);
+}
+
 export function withoutCondition<T extends Condition>(
   conditions: readonly T[] | undefined,
   type: string,

@@ -261,6 +261,12 @@ export class ControllerApi {
           uid,
           next: (live) => {
             change(live as KubernetesObject as T);
+            // As in Go, an empty list is no field.
+            for (const field of ["finalizers", "ownerReferences"] as const) {
+              if (live.metadata[field]?.length === 0) {
+                delete live.metadata[field];
+              }
+            }
             return live;
           },
         })

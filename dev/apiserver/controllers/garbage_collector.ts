@@ -1,6 +1,8 @@
 import type { OwnerReference } from "@coracle/operator/client";
 import { parseApiVersion } from "@coracle/operator/internal";
 import type { ApiContext } from "../api_context.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import { servedVersion } from "../resources.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { deleteStored, updateStored } from "./internal_request.ts";
@@ -31,6 +33,10 @@ export class GarbageCollector {
   readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
   /** UIDs of owners that were not loaded and count as existing. */
   readonly #unknown: Set<string> = new Set();
+  /** UIDs of deleted owners that have dependents. */
+  readonly #absent: Set<string> = new Set();
+  /** Objects with an owner that cannot be looked up until its kind is served, by uid. */
+  readonly #unresolved: Map<string, StoredObject> = new Map();
   /** Objects that may have to be collected, by uid. */
   readonly #queue: WorkQueue<StoredObject>;
 
@@ -42,6 +48,11 @@ export class GarbageCollector {
       (seen) => this.#reconcile(seen),
     );
     context.store.listen((change) => this.#observe(change));
+    context.resources.listen(() => {
+      const waiting = [...this.#unresolved.values()];
+      this.#unresolved.clear();
+      for (const object of waiting) this.#enqueue(object);
+    });
   }
 
   /**
@@ -80,9 +91,13 @@ export class GarbageCollector {
     for (const { uid } of previous?.owners ?? []) {
       const dependents = this.#dependents.get(uid);
       dependents?.delete(id);
-      if (dependents?.size === 0) this.#dependents.delete(uid);
+      if (dependents?.size !== 0) continue;
+      this.#dependents.delete(uid);
+      this.#absent.delete(uid);
     }
     if (type === "DELETED") {
+      this.#unresolved.delete(object.uid);
+      if (this.#dependents.has(object.uid)) this.#absent.add(object.uid);
       for (const dependent of this.#dependentsOf(object.uid)) {
         this.#enqueue(dependent);
       }
@@ -110,10 +125,26 @@ export class GarbageCollector {
     }
   }
 
+  /**
+   * Resource of an owner reference; undefined if the version is not served, or a
+   * cluster-scoped object refers to an owner in a namespace: as in upstream's
+   * garbage collector, whether such an owner exists is unknown.
+   */
+  #resourceOf(
+    { apiVersion, kind }: OwnerReference,
+    namespace: string,
+  ): ResourceDefinition | undefined {
+    const { group, version } = parseApiVersion(apiVersion);
+    const definition = this.#context.resources.findKind(group, kind);
+    return definition && servedVersion(definition, version) &&
+        (namespace !== "" || definition.scope === "Cluster")
+      ? definition
+      : undefined;
+  }
+
   /** Object of an owner reference; undefined if its uid differs. */
   #find(owner: OwnerReference, namespace: string): StoredObject | undefined {
-    const { group } = parseApiVersion(owner.apiVersion);
-    const definition = this.#context.resources.findKind(group, owner.kind);
+    const definition = this.#resourceOf(owner, namespace);
     if (definition === undefined) return undefined;
     const stored = this.#context.store.collectionOf(definition).get(
       storageKey({
@@ -138,7 +169,12 @@ export class GarbageCollector {
       }
     }
     if (!stored.owners?.length) return;
-    const { solid, dangling, waiting } = this.#ownersOf(stored);
+    const owners = this.#ownersOf(stored);
+    if (owners === undefined) {
+      this.#unresolved.set(stored.uid, stored);
+      return;
+    }
+    const { solid, dangling, waiting } = owners;
     if (solid.length > 0) {
       this.#dropReferences(stored, [...dangling, ...waiting]);
       return;
@@ -167,14 +203,20 @@ export class GarbageCollector {
     });
   }
 
-  #ownersOf(stored: StoredObject): OwnerStates {
+  /** States of the owners; undefined if that of one cannot be known. */
+  #ownersOf(stored: StoredObject): OwnerStates | undefined {
     const solid: OwnerReference[] = [];
     const dangling: OwnerReference[] = [];
     const waiting: OwnerReference[] = [];
     for (const reference of stored.owners ?? []) {
       const owner = this.#find(reference, stored.namespace);
       if (owner === undefined) {
-        const isKnown = !this.#unknown.has(reference.uid);
+        const { uid } = reference;
+        const isAbsent = this.#absent.has(uid);
+        if (!isAbsent && !this.#resourceOf(reference, stored.namespace)) {
+          return undefined;
+        }
+        const isKnown = isAbsent || !this.#unknown.has(uid);
         (isKnown ? dangling : solid).push(reference);
       } else if (owner.terminating && isDeletingDependents(owner)) {
         waiting.push(reference);

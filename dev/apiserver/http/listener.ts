@@ -72,6 +72,15 @@ export interface ListenerOptions {
 /** Request over HTTP/1.1 or HTTP/2. */
 type Message = IncomingMessage | Http2ServerRequest;
 
+/**
+ * Requests that are upgraded: those to WebSockets. Others, such as to HTTP/2
+ * without TLS (`h2c`), are answered as if they did not ask, as Go's server does.
+ */
+const UPGRADES = {
+  shouldUpgradeCallback: ({ headers }: IncomingMessage) =>
+    headers.upgrade?.toLowerCase() === "websocket",
+};
+
 /** Time limit for the rest of a body that is too large, in milliseconds. */
 const REST_LIMIT_MS = 500;
 
@@ -122,10 +131,11 @@ export class Listener {
       rejectUnauthorized: false,
       // As in Go, each certificate of the bundle is trusted, whatever its issuer.
       allowPartialTrustChain: true,
+      ...UPGRADES,
     };
     const server =
       (tls === undefined
-        ? nodeHttp().createServer()
+        ? nodeHttp().createServer(UPGRADES)
         : http2
         ? process.getBuiltinModule("node:http2").createSecureServer({
           ...secure,
@@ -250,8 +260,12 @@ export class Listener {
 }
 
 function requestOf(message: Message): Omit<ServerRequest, "body"> {
-  const { method = "GET", url: target = "/" } = message;
+  const { method = "GET", url = "/" } = message;
   const headers = plainHeaders(message);
+  // Clients send proxies the whole URL.
+  const target = url.startsWith("/")
+    ? url
+    : url.replace(/^https?:\/\/[^/?]*/i, "") || "/";
   return { method, target, headers, certificate: peerOf(message) };
 }
 

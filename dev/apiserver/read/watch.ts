@@ -14,7 +14,10 @@ import { Watcher, type WatchStart } from "./watch_hub.ts";
  */
 const MIN_TIMEOUT_MS = 30 * 60_000;
 
-/** Maximum unsent bytes per watch; a slower client is disconnected. */
+/**
+ * Maximum unsent bytes per watch, besides the events with which it starts; a
+ * slower client is disconnected.
+ */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
 /** Handles a watch; if it cannot start, the error is sent as an event. */

@@ -58,7 +58,7 @@ interface WatcherOptions {
   readonly bookmarks: boolean;
   /** Time limit of the watch, in milliseconds. */
   readonly timeout: number;
-  /** Maximum unsent bytes before the client is disconnected. */
+  /** Maximum unsent bytes, besides the initial events, before the client is disconnected. */
   readonly maxPending: number;
 }
 
@@ -91,6 +91,10 @@ export class Watcher implements ResponseStream {
   /** Promise that resolves when all earlier events have been sent; undefined if none waits. */
   #waiting: Promise<void> | undefined;
   #stalled = false;
+  /** Whether the events with which the watch starts are being written. */
+  #isStarting = false;
+  /** Unsent bytes of these events, for which a client cannot be too slow. */
+  #backlog = 0;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -121,7 +125,10 @@ export class Watcher implements ResponseStream {
   start(writer: StreamWriter): () => void {
     const { hub, clock, timeout } = this.#options;
     this.#writer = writer;
-    if (this.#begin()) {
+    this.#isStarting = true;
+    const hasBegun = this.#begin();
+    this.#isStarting = false;
+    if (hasBegun) {
       hub.add(this);
       this.#timer = clock.setTimer(() => this.end(), timeout);
     }
@@ -258,16 +265,17 @@ export class Watcher implements ResponseStream {
 
   /** Writes events after the events that wait for a conversion. */
   #write(frame: Frame): void {
+    const isInitial = this.#isStarting;
     if (this.#waiting === undefined && !(frame instanceof Promise)) {
-      this.#send(frame);
+      this.#send(frame, isInitial);
       return;
     }
     const sent = Promise.all([frame, this.#waiting]).then(
-      ([bytes]) => this.#send(bytes),
+      ([bytes]) => this.#send(bytes, isInitial),
       (error) => {
         if (this.#ended) return;
         const { status } = internalError((error as Error).message);
-        this.#send(errorFrame(status, this.format));
+        this.#send(errorFrame(status, this.format), isInitial);
         this.end();
       },
     ).then(() => {
@@ -276,12 +284,14 @@ export class Watcher implements ResponseStream {
     this.#waiting = sent;
   }
 
-  #send(bytes: Uint8Array): void {
+  #send(bytes: Uint8Array, isInitial: boolean): void {
     const writer = this.#writer;
     if (writer === undefined || this.#ended || this.#stalled) return;
     if (bytes.length === 0) return;
+    this.#backlog = Math.min(this.#backlog, writer.pending);
     writer.write(bytes);
-    if (writer.pending > this.#options.maxPending) {
+    if (isInitial) this.#backlog += bytes.length;
+    else if (writer.pending > this.#backlog + this.#options.maxPending) {
       this.#options.hub.counts.dropped++;
       this.cut();
     }

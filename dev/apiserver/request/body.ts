@@ -4,6 +4,8 @@ import {
   type JsonObject,
   loadModule,
 } from "@coracle/operator/internal";
+import { DecodeError, decodeTyped } from "../builtin/decode.ts";
+import { goType } from "../builtin/go_types.ts";
 import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
 import { badRequest, StatusError } from "../status.ts";
 import { goJsonType } from "../validation/go_value.ts";
@@ -145,4 +147,22 @@ export function asObject(value: JsonObject): UntypedObject {
     );
   }
   return value as unknown as UntypedObject;
+}
+
+/**
+ * Decodes a JSON value into a struct of Kubernetes' API, such as DeleteOptions.
+ *
+ * @param definition Name of the OpenAPI definition of the struct.
+ * @throws {StatusError} 400 if a value has the wrong type.
+ */
+export function decodeKind(
+  definition: string,
+  value: JsonObject,
+): ReturnType<typeof decodeTyped> {
+  try {
+    return decodeTyped(goType(definition), value);
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(error.message);
+    throw error;
+  }
 }

@@ -58,7 +58,7 @@ export function parseJson(
 }
 
 function checkNumbers(text: string): void {
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[-+.\deE]+/g)) {
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\deE]+/g)) {
     if (!token.startsWith('"') && Math.abs(Number(token)) === Infinity) {
       throw new NumberRangeError(
         `json: cannot unmarshal number ${token} into Go value of type float64`,
@@ -146,7 +146,9 @@ function visitFields(
   text: string,
   visit: (path: string, isDuplicate: boolean) => void,
 ): void {
-  const tokens = text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
+  const tokens = text.matchAll(
+    /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g,
+  );
   const path: {
     readonly fields: Set<string> | undefined;
     name: string;

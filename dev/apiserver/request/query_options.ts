@@ -5,8 +5,7 @@ import { OPTIONS_TEXT } from "../validation/rules/rule_data.ts";
 import { badRequest, invalid, serverError } from "../status.ts";
 import { RuleText } from "../validation/rules/rule_text.ts";
 import { validationLine } from "../validation/rules/rule_words.ts";
-import { DecodeError, decodeTyped } from "../builtin/decode.ts";
-import { goType } from "../builtin/go_types.ts";
+import { decodeKind } from "./body.ts";
 
 /** Query options of a list or watch, without selectors. */
 export interface ListOptions {
@@ -192,6 +191,9 @@ function agentName(userAgent: string | undefined): string {
   return name;
 }
 
+/** Definition of the body of a deletion. */
+const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+
 /** Options of a deletion, from its body or query. */
 export interface DeleteOptions {
   readonly dryRun: boolean;
@@ -218,7 +220,7 @@ export function readDeleteOptions(
       propagationPolicy: query.get("propagationPolicy") ?? undefined,
       orphanDependents: flag(query, "orphanDependents"),
     }
-    : decodeDeleteOptions(body);
+    : decodeKind(DELETE_OPTIONS, body).object;
   const dryRun = [...given.dryRun ?? [], ...query.getAll("dryRun")];
   const { gracePeriodSeconds: grace, preconditions } = given;
   const options = {
@@ -243,14 +245,4 @@ interface GivenDeleteOptions {
     readonly uid?: string | undefined;
     readonly resourceVersion?: string | undefined;
   } | undefined;
-}
-
-function decodeDeleteOptions(body: JsonObject): GivenDeleteOptions {
-  const type = goType("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
-  try {
-    return decodeTyped(type, body).object;
-  } catch (error) {
-    if (error instanceof DecodeError) throw badRequest(error.message);
-    throw error;
-  }
 }

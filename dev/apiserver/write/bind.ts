@@ -13,7 +13,7 @@ import {
   subjectOf,
 } from "../request/resource_request.ts";
 import { badRequest, conflict, noSuchPath, serverError } from "../status.ts";
-import { checkPath } from "./update.ts";
+import { checkPath, checkStored } from "./update.ts";
 
 /**
  * Whether a resource is `bindings`, whose objects are executed and not stored.
@@ -46,7 +46,9 @@ export async function bindPod(
   if (!named.name) throw badRequest("Name parameter required.");
   checkPath(named, binding.metadata);
   const node = nodeOf(binding);
-  const pod = structuredClone(findStored(named).parse());
+  const stored = findStored(named);
+  checkStored(named, binding.metadata, stored);
+  const pod = stored.parse();
   assign(named, pod, { node, ...binding.metadata });
   if (!options.dryRun) context.store.put(pods, pod);
   return await respondCreated(request);

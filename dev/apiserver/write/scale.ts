@@ -6,6 +6,7 @@ import {
   isJsonObject,
   type JsonObject,
   labelSelectorText,
+  mutableCopy,
 } from "@coracle/operator/internal";
 import { FieldSet, type FieldsV1 } from "../merge/field_set.ts";
 import { Schema } from "../merge/schema.ts";
@@ -14,8 +15,8 @@ import { findStored } from "../read/get.ts";
 import { settle } from "../settle.ts";
 import { apiVersionIn, objectIn } from "../storage/object_view.ts";
 import { representationOf, respondObject } from "../read/respond.ts";
-import { asObject } from "../request/body.ts";
-import { readTree } from "../request/object_body.ts";
+import { asObject, decodeKind } from "../request/body.ts";
+import { applyValidation, readTree } from "../request/object_body.ts";
 import {
   readWriteOptions,
   type WriteOptions,
@@ -114,7 +115,8 @@ function withValueAt(
   const last = names.pop() as string;
   let parent: JsonObject = copy as unknown as JsonObject;
   for (const [index, name] of names.entries()) {
-    const inner = parent[name] === undefined ? parent[name] = {} : parent[name];
+    if (!Object.hasOwn(parent, name)) setField(parent, name, {});
+    const inner = parent[name];
     if (!isJsonObject(inner)) {
       throw serverError(
         `value cannot be set because .${
@@ -125,8 +127,18 @@ function withValueAt(
     parent = inner;
   }
   if (value === undefined) delete parent[last];
-  else parent[last] = value;
+  else setField(parent, last, value);
   return copy;
+}
+
+/** Sets a field of any name, such as `__proto__`. */
+function setField(parent: JsonObject, name: string, value: unknown): void {
+  Object.defineProperty(parent, name, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  });
 }
 
 /**
@@ -224,14 +236,31 @@ export async function updateScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
   const options = readWriteOptions(request, "UpdateOptions");
-  const { value } = await readTree(request, "Scale", true);
+  const parsed = await readTree(request, "Scale", true);
+  const { value } = parsed;
   const { kind = "Scale", apiVersion = "autoscaling/v1" } = value;
   if (kind !== "Scale" || apiVersion !== "autoscaling/v1") {
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (autoscaling/v1)`,
     );
   }
-  const scale = asObject(value);
+  const { scale, problems } = decodedScale(value, (why) =>
+    badRequest(
+      request.definition.custom
+        ? 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+        : `${UNHANDLED}${why}`,
+    ));
+  applyValidation(
+    request,
+    [...parsed.warnings, ...problems],
+    options.fieldValidation,
+    () =>
+      badRequest(
+        `${UNHANDLED}strict decoding error: ${
+          [...parsed.objections, ...problems].join(", ")
+        }`,
+      ),
+  );
   checkPath(request, scale.metadata);
   return await writeScale(request, options, () => scale);
 }
@@ -245,9 +274,22 @@ export async function patchScale(
   return await writeScale(request, options, (current) => {
     const value = applyTo(current, patch, SCALE_SCHEMA);
     if (!isJsonObject(value)) throw badRequest("the patch removes the Scale");
-    const scale = asObject(value);
+    const { scale, problems } = decodedScale(
+      value,
+      (why) => invalidPatch(value, why),
+    );
+    const { warnings, objections } = patch;
+    applyValidation(
+      request,
+      [...warnings, ...problems],
+      options.fieldValidation,
+      () =>
+        invalidPatch(
+          value,
+          `strict decoding error: ${[...objections, ...problems].join(", ")}`,
+        ),
+    );
     checkPath(request, scale.metadata);
-    checkPatched(value);
     return scale;
   });
 }
@@ -329,16 +371,23 @@ function arrangeOwners({ metadata }: UntypedObject, path: string): void {
   if (entries !== undefined) metadata.managedFields = entries;
 }
 
-/** Rejects a patched Scale whose replicas are not a number. */
-function checkPatched(value: JsonObject): void {
-  const { replicas = 0 } = isJsonObject(value.spec) ? value.spec : {};
-  if (typeof replicas !== "number") {
-    throw invalidPatch(
-      value,
-      `json: cannot unmarshal ${
-        notAnInteger(replicas)
-      } into Go struct field ScaleSpec.spec.replicas of type int32`,
+/** Beginning of errors about bodies that are no Scale. */
+const UNHANDLED = 'Scale in version "v1" cannot be handled as a Scale: ';
+
+/** Decodes a Scale, with the names of its unknown fields. */
+function decodedScale(
+  value: JsonObject,
+  refusal: (why: string) => StatusError,
+): { readonly scale: UntypedObject; readonly problems: readonly string[] } {
+  try {
+    const { object, problems } = decodeKind(
+      "io.k8s.api.autoscaling.v1.Scale",
+      mutableCopy(value),
     );
+    return { scale: asObject(object), problems };
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    throw refusal(error.message);
   }
 }
 
@@ -389,7 +438,7 @@ function replicasOf(scale: UntypedObject): number {
     return replicas;
   }
   throw badRequest(
-    `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${
+    `${UNHANDLED}json: cannot unmarshal ${
       notAnInteger(replicas)
     } into Go struct field ScaleSpec.spec.replicas of type int32`,
   );

@@ -23,6 +23,13 @@ const GROUP = "authentication.k8s.io";
 const EXTENDED_SECONDS = 3607;
 const YEAR_SECONDS = 365 * 24 * 3600;
 
+/** Plurals of the kinds to whose objects tokens are bound. */
+const BOUND_KINDS: ReadonlyMap<string, string> = new Map([
+  ["Pod", "pods"],
+  ["Secret", "secrets"],
+  ["Node", "nodes"],
+]);
+
 /** Handles a TokenRequest: issues a token for a service account. */
 export async function requestToken(
   request: ResourceRequest,
@@ -107,10 +114,7 @@ function tokenSubject(
   const subject = { namespace, serviceaccount: { name, uid } };
   if (!isJsonObject(reference)) return subject;
   const { apiVersion = "", kind = "", name: bound = "" } = reference;
-  const plural = ({ Pod: "pods", Secret: "secrets", Node: "nodes" } as Record<
-    string,
-    string
-  >)[String(kind)];
+  const plural = BOUND_KINDS.get(String(kind));
   if (plural === undefined || apiVersion !== "v1") {
     const [version, group = ""] = String(apiVersion).split("/").reverse();
     throw badRequest(

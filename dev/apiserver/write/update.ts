@@ -41,7 +41,6 @@ import {
   invalid,
   notFound,
   serverError,
-  type StatusError,
 } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import {
@@ -169,12 +168,10 @@ export function updateObject(
   const { options } = how;
   if (stored === undefined) {
     if (!how.mayCreate) throw notFound(subjectOf(request));
-    if (how.uid) throw wrongUid(request, how.uid, "");
+    checkStored(request, { uid: how.uid });
     return createMissing(request, how);
   }
-  if (how.uid && how.uid !== stored.uid) {
-    throw wrongUid(request, how.uid, stored.uid);
-  }
+  checkStored(request, { uid: how.uid }, stored);
   const live = objectIn(stored, request);
   let next = how.next(mutableCopy(live));
   const apply = how.managed === true;
@@ -256,16 +253,35 @@ function createMissing(request: ResourceRequest, how: UpdateHow): Written {
   });
 }
 
-function wrongUid(
+/**
+ * Checks preconditions of a write as etcd's storage does.
+ *
+ * @param stored The object; undefined if there is none.
+ * @throws {StatusError} 409 if the object has another UID or resourceVersion.
+ */
+export function checkStored(
   request: ResourceRequest,
-  uid: string,
-  stored: string,
-): StatusError {
-  const path = storagePath(request.definition, keyOfRequest(request));
-  return conflict(
-    subjectOf(request),
-    `StorageError: invalid object, Code: 4, Key: ${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored}`,
-  );
+  { uid, resourceVersion }: {
+    readonly uid?: string | undefined;
+    readonly resourceVersion?: string | undefined;
+  },
+  stored?: StoredObject,
+): void {
+  for (
+    const [what, wanted, found] of [
+      ["UID", uid, stored?.uid],
+      ["ResourceVersion", resourceVersion, stored && `${stored.revision}`],
+    ]
+  ) {
+    if (!wanted || wanted === found) continue;
+    const path = storagePath(request.definition, keyOfRequest(request));
+    throw conflict(
+      subjectOf(request),
+      `StorageError: invalid object, Code: 4, Key: ${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${
+        found ?? ""
+      }`,
+    );
+  }
 }
 
 function recordOwners(

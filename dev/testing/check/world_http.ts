@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import * as http from "node:http";
 import * as https from "node:https";
 import * as nodeModule from "node:module";
+import { isIPv6 } from "node:net";
 import { Readable, Writable } from "node:stream";
 
 type Callback = (response: Readable) => void;
@@ -30,6 +31,7 @@ class FetchedRequest extends Writable {
   readonly #headers: Map<string, readonly [string, unknown]> = new Map();
   readonly #chunks: Buffer[] = [];
   readonly #abort: AbortController = new AbortController();
+  #limit: ReturnType<typeof setTimeout> | undefined;
 
   constructor(url: URL, options: RequestOptions) {
     // Its end is that of the answer, not of what it sends.
@@ -77,13 +79,13 @@ class FetchedRequest extends Writable {
 
   setSocketKeepAlive(): void {}
 
-  /** Emits `timeout` if there is no answer in time. */
+  /** Emits `timeout` if there is no answer in time; 0 is no limit. */
   setTimeout(milliseconds: number, callback?: () => void): this {
     if (callback) this.once("timeout", callback);
-    const timer = setTimeout(() => this.emit("timeout"), milliseconds);
-    for (const end of ["response", "close"]) {
-      this.once(end, () => clearTimeout(timer));
-    }
+    clearTimeout(this.#limit);
+    this.#limit = milliseconds > 0
+      ? setTimeout(() => this.emit("timeout"), milliseconds)
+      : undefined;
     return this;
   }
 
@@ -106,6 +108,7 @@ class FetchedRequest extends Writable {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void) {
+    clearTimeout(this.#limit);
     this.#abort.abort();
     done(error);
   }
@@ -141,10 +144,27 @@ class FetchedRequest extends Writable {
       complete: true,
     });
     if (this.destroyed) return;
+    clearTimeout(this.#limit);
     message.once("close", () => this.destroy());
     const isHeard = this.emit("response", message);
     if (!isHeard) message.resume();
   }
+}
+
+function originOf(
+  { hostname, host, port, protocol }: RequestOptions,
+  standard: string,
+): string {
+  const name = hostname ?? host ?? "localhost";
+  return `${protocol ?? standard}//${isIPv6(name) ? `[${name}]` : name}${
+    port ? `:${port}` : ""
+  }`;
+}
+
+/** URL with another path and query; a proxy is asked for a whole URL. */
+function withPath({ origin }: URL, path: string): URL {
+  if (/^https?:/i.test(path)) return new URL(path);
+  return new URL(`${origin}${path.startsWith("/") ? "" : "/"}${path}`);
 }
 
 function requestBy(protocol: string) {
@@ -157,13 +177,14 @@ function requestBy(protocol: string) {
       given.find((one): one is RequestOptions =>
         typeof one === "object" && !(one instanceof URL)
       ) ?? {};
-    const { hostname, host, port, path } = options;
-    const base = first === undefined
-      ? `${options.protocol ?? protocol}//${hostname ?? host ?? "localhost"}${
-        port ? `:${port}` : ""
-      }`
-      : String(first);
-    const request = new FetchedRequest(new URL(path ?? "", base), options);
+    const url = first === undefined
+      ? new URL(originOf(options, protocol))
+      : new URL(first as string | URL);
+    const { path } = options;
+    const request = new FetchedRequest(
+      path ? withPath(url, path) : url,
+      options,
+    );
     if (callback !== undefined) request.once("response", callback as Callback);
     return request;
   };

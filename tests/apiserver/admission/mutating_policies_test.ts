@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { initializerProblems } from "../../../dev/apiserver/admission/object_initializers.ts";
+import {
+  initializerProblems,
+  jsonOf,
+} from "../../../dev/apiserver/admission/object_initializers.ts";
 import {
   PolicyEnvironment,
   type PolicyInput,
@@ -98,6 +101,17 @@ test("An initializer whose name is not its field's path is refused", async () =>
     problems("Object{spec: Object.spec{list: [Object.spec.list{a: 1}]}}"),
     [],
   );
+});
+
+test("Integers of an initializer are exact", async () => {
+  await loadPatterns();
+  const { evaluate } = new PolicyEnvironment({}).compileMutation(
+    "Object{spec: Object.spec{a: 9007199254740993, b: 7, c: 9007199254740993u}}",
+    ["Object"],
+  );
+  assert.deepEqual(jsonOf(evaluate(NO_INPUT)), {
+    spec: { a: 9007199254740993n, b: 7, c: 9007199254740993n },
+  });
 });
 
 test("Names of an initializer's fields are no texts", async () => {

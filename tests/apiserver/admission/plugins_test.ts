@@ -198,6 +198,23 @@ test("a quota counts objects, refuses more, and is replenished", async () => {
   });
 });
 
+test("a quota gets all back of a pod that outlived its grace period", async () => {
+  const clock = new VirtualClock();
+  const server = new TestServer({ builtin, clock });
+  await create(server, `${CORE}/resourcequotas`, {
+    metadata: { name: "q" },
+    spec: { hard: { pods: "1" } },
+  });
+  await clock.advance(1_000);
+  await create(server, PODS, pod("p", {}, { nodeName: "none" }));
+  await server.send("DELETE", `${PODS}/p`);
+  await clock.advance(300_000);
+  await server.send("DELETE", `${PODS}/p?gracePeriodSeconds=0`);
+  assert.equal((await server.send("GET", `${PODS}/p`)).status, 404);
+  await create(server, PODS, pod("r"));
+  server.stop();
+});
+
 test("a quota status that a client wrote is corrected in five minutes", async () => {
   const clock = new VirtualClock();
   const server = new TestServer({ builtin, clock });

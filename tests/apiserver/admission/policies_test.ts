@@ -142,6 +142,24 @@ test("Warn and Audit let requests pass", async () => {
   }, { audit: (event) => events.push(event) });
 });
 
+test("An audit annotation has the first validation that failed", async () => {
+  const events: Any[] = [];
+  await withSession(async (session) => {
+    await policy(session, "p", {
+      validations: [
+        { expression: "false", message: "first" },
+        { expression: "false", message: "second" },
+      ],
+    }, { validationActions: ["Audit"] });
+    await session.send("POST", MAPS, map("a"));
+    const { annotations } = events.at(-1);
+    const [failure] = JSON.parse(
+      annotations["validation.policy.admission.k8s.io/validation_failure"],
+    );
+    assert.equal(failure.message, "first");
+  }, { audit: (event) => events.push(event) });
+});
+
 test("A policy is evaluated for every parameter of its binding", async () => {
   await withSession(async (session) => {
     const spec = {

@@ -101,3 +101,105 @@ for (const propagationPolicy of ["Background", "Foreground"]) {
     });
   });
 }
+
+test("Objects stay while the kind of an owner is not served", async () => {
+  await withSession(async (session) => {
+    const owned = (name: string, apiVersion: string, kind: string) =>
+      session.create(MAPS, {
+        metadata: {
+          name,
+          ownerReferences: [{ apiVersion, kind, name: "none", uid: name }],
+        },
+      });
+    const names = async () => {
+      const { body } = await session.send("GET", MAPS);
+      return body.items.map(({ metadata }: { metadata: { name: string } }) =>
+        metadata.name
+      ).filter((name: string) => name !== "kube-root-ca.crt");
+    };
+    await owned("later", "example.com/v1", "Owner");
+    await owned("never", "apps/v1beta1", "Deployment");
+    await owned("gone", "v1", "ConfigMap");
+    const role = await session.create(
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+      {
+        metadata: {
+          name: "wide",
+          ownerReferences: [{
+            apiVersion: "v1",
+            kind: "ConfigMap",
+            name: "none",
+            uid: "gone",
+          }],
+        },
+      },
+    );
+    await until(
+      "an object whose owner is gone is collected",
+      async () => (await names()).join() === "later,never",
+    );
+    const { status } = await session.send(
+      "GET",
+      `/apis/rbac.authorization.k8s.io/v1/clusterroles/${role.metadata.name}`,
+    );
+    assert.equal(status, 200);
+    const schema = { openAPIV3Schema: { type: "object" } };
+    await session.create(
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      {
+        metadata: { name: "owners.example.com" },
+        spec: {
+          group: "example.com",
+          scope: "Namespaced",
+          names: { plural: "owners", kind: "Owner" },
+          versions: [{ name: "v1", served: true, storage: true, schema }],
+        },
+      },
+    );
+    await until(
+      "an object whose owner turns out to be gone is collected",
+      async () => (await names()).join() === "never",
+    );
+  });
+});
+
+test("Objects go with an owner whose definition goes too", async () => {
+  await withSession(async (session) => {
+    const definitions =
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const schema = { openAPIV3Schema: { type: "object" } };
+    await session.create(definitions, {
+      metadata: { name: "owners.example.com" },
+      spec: {
+        group: "example.com",
+        scope: "Namespaced",
+        names: { plural: "owners", kind: "Owner" },
+        versions: [{ name: "v1", served: true, storage: true, schema }],
+      },
+    });
+    const owners = "/apis/example.com/v1/namespaces/default/owners";
+    const type = { apiVersion: "example.com/v1", kind: "Owner" };
+    const metadata = { name: "a" };
+    const { metadata: { uid } } = await until(
+      "the kind is served",
+      async () => {
+        const answer = await session.send("POST", owners, {
+          ...type,
+          metadata,
+        });
+        return answer.status === 201 ? answer.body : undefined;
+      },
+    );
+    await session.create(MAPS, {
+      metadata: {
+        name: "part",
+        ownerReferences: [{ ...type, name: "a", uid }],
+      },
+    });
+    await session.send("DELETE", `${definitions}/owners.example.com`);
+    await until("the object is collected", async () => {
+      const { status } = await session.send("GET", `${MAPS}/part`);
+      return status === 404;
+    });
+  });
+});

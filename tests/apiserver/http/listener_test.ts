@@ -339,3 +339,57 @@ test("a warning in any script reaches the client in UTF-8", async () => {
     );
   });
 });
+
+/** Status, headers and body of an answer to a text on a connection. */
+async function exchange(server: ApiServer, text: string): Promise<string> {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(text);
+  let answer = "";
+  for await (const chunk of socket) {
+    answer += chunk;
+    if (/"name":"(?:first|default)"/.test(answer)) break;
+    if (/\b404\b/.test(answer)) break;
+  }
+  return answer;
+}
+
+test("a request that asks for HTTP/2 without TLS is answered without", async () => {
+  await withServer(async (server) => {
+    const head = (line: string) =>
+      [
+        line,
+        "Host: x",
+        `Authorization: Bearer ${server.token}`,
+        "Connection: Upgrade, HTTP2-Settings",
+        "Upgrade: h2c",
+        "HTTP2-Settings: AAMAAABkAAQBAAAAAAIAAAAA",
+        "Content-Type: application/json",
+        "",
+      ].join("\r\n");
+    const body = JSON.stringify({ metadata: { name: "first" } });
+    const created = await exchange(
+      server,
+      `${
+        head(`POST ${C} HTTP/1.1`)
+      }Content-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    assert.match(created, /^HTTP\/1\.1 201 /);
+    const watched = await exchange(
+      server,
+      `${head(`GET ${C}?watch=1 HTTP/1.1`)}\r\n`,
+    );
+    assert.match(watched, /^HTTP\/1\.1 200 /);
+    assert.match(watched, /"type":"ADDED"/);
+  });
+});
+
+test("a request may name the whole URL, as clients tell proxies", async () => {
+  await withServer(async (server) => {
+    const answer = await exchange(
+      server,
+      `GET ${server.url}/api/v1/namespaces/default HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n\r\n`,
+    );
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+  });
+});

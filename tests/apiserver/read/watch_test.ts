@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
+import { until } from "../../support/until.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
@@ -169,6 +170,51 @@ test("a watch whose client never reads is disconnected and counted", async () =>
   await assert.rejects(async () => {
     for await (const _ of response.body);
   }, /broken/);
+  server.stop();
+});
+
+test("a watch may start with more than its client may lag behind later", async () => {
+  const server = new TestServer();
+  const value = "x".repeat(1_000_000);
+  const change = async (names: string) => {
+    for (let round = 0; round < 18; round++) {
+      await server.send("POST", C, {
+        metadata: { name: `${names}-${round}` },
+        data: { value },
+      });
+    }
+  };
+  await change("first");
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  const idle = await server.transport.send({
+    method: "GET",
+    path: `${C}?watch=1&${query}`,
+    headers: { authorization: "Bearer secret" },
+  });
+  const seen = await watch(server, `${query}&allowWatchBookmarks=true`);
+  await until(
+    "the end of the initial events",
+    () => seen.events.at(-1) === "BOOKMARK",
+  );
+  assert.equal(seen.events.filter((one) => /first-/.test(one)).length, 18);
+  const { counts } = server.instance.context.watches;
+  assert.deepEqual({ ...counts, events: 0 }, {
+    open: 2,
+    dropped: 0,
+    events: 0,
+  });
+  await change("later");
+  await until(
+    "the last event",
+    () => seen.events.at(-1) === "ADDED later-17",
+  );
+  assert.deepEqual({ ...counts, events: 0 }, {
+    open: 1,
+    dropped: 1,
+    events: 0,
+  });
+  await seen.stop();
+  await idle.cancel();
   server.stop();
 });
 

@@ -34,6 +34,15 @@ test("parseJson names duplicate fields, and the last one wins", () => {
   assert.deepEqual(value, { a: { b: 4 } });
 });
 
+test("parseJson names duplicate fields behind megabytes of text", () => {
+  for (const part of ["a", "a\\n"]) {
+    const text = `{"a":"${part.repeat(1_000_000)}","b":1,"b":1e999}`;
+    assert.throws(() => parseJson(encode(text)), /number 1e999/);
+    const valid = encode(text.replace("1e999", "2"));
+    assert.deepEqual(parseJson(valid).duplicates, ["b"]);
+  }
+});
+
 test("parseJson reports no duplicates if there are none", () => {
   const text = '{"a":"x:\\\\","b":[{"a":1},{"a":1}],"c":{"a":{"a":":"}}}';
   assert.deepEqual(parseJson(encode(text)).duplicates, []);

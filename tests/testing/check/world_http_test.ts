@@ -241,3 +241,49 @@ test("Replaced node:http sends nothing for a signal that has aborted", async () 
     assert.deepEqual([sent, failures], [[], [signal.reason]]);
   });
 });
+
+test("A replaced request has the URL that node:http would ask", async () => {
+  await withHttp(echo, async () => {
+    for (
+      const [options, url] of [
+        [{ host: "::1", port: 80, path: "/a" }, "http://[::1]/a"],
+        [{ hostname: "[::1]", path: "/a" }, "http://[::1]/a"],
+        [
+          { host: "a.example", path: "//b.example/c" },
+          "http://a.example//b.example/c",
+        ],
+        [{ host: "a.example", path: "/b?c=//d" }, "http://a.example/b?c=//d"],
+        [{ host: "a.example" }, "http://a.example/"],
+      ] as const
+    ) {
+      const sent = http.request(options);
+      sent.end();
+      assert.equal((await textOf(sent)).split(" ")[1], url);
+    }
+  });
+});
+
+test("A replaced request has at most one time limit, and 0 is none", async () => {
+  const never = () => new Promise<Response>(() => {});
+  await withHttp(never, async () => {
+    const times: string[] = [];
+    const limited = (name: string, ...limits: number[]) => {
+      const [timeout, ...others] = limits;
+      const sent = http.request({ host: "a.example", timeout });
+      sent.on("timeout", () => times.push(name));
+      sent.on("error", () => {});
+      for (const limit of others) sent.setTimeout(limit);
+      sent.end();
+      return sent;
+    };
+    const sent = [
+      limited("none", 0),
+      limited("removed", 5, 0),
+      limited("longer", 5, 60_000),
+      limited("short", 60_000, 40),
+    ];
+    await once(sent.at(-1) as Sent, "timeout");
+    assert.deepEqual(times, ["short"]);
+    for (const one of sent) one.destroy();
+  });
+});

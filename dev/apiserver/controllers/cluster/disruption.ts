@@ -12,7 +12,7 @@ import {
 import { type ControllerApi, controllerOf } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { budgetsOf, selectsPods } from "../../write/disruption_budgets.ts";
-import { withCondition } from "../conditions.ts";
+import { withPresentCondition } from "../conditions.ts";
 import { isReady, scaled } from "../workloads/pods.ts";
 
 /** Time limit for the end of an evicted pod, in milliseconds. */
@@ -95,10 +95,12 @@ async function syncBudget(
   const next: PodDisruptionBudgetStatus = {
     ...counts,
     disruptionsAllowed: allowed,
-    conditions: withCondition(status?.conditions, {
+    conditions: withPresentCondition(status?.conditions, {
       type: "DisruptionAllowed",
       status: allowed > 0 ? "True" : "False",
-      observedGeneration: generation,
+      observedGeneration: failure === undefined
+        ? generation
+        : status?.observedGeneration,
       lastTransitionTime: api.time,
       reason: failure !== undefined
         ? "SyncFailed"

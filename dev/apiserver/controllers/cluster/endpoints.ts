@@ -103,9 +103,11 @@ export const ENDPOINTS: ControllerDefinition = {
     const { metadata: { name, namespace, labels }, spec = {} } = service;
     if (!spec.selector || spec.type === "ExternalName") return;
     const subsets: EndpointSubset[] = [];
-    for (
-      const { ports, endpoints } of groups(podEndpoints(service, api)).values()
-    ) {
+    // Unlike slices, Endpoints have pods that are deleted only on demand.
+    const listed = podEndpoints(service, api).filter(({ endpoint }) =>
+      spec.publishNotReadyAddresses || !endpoint.conditions?.terminating
+    );
+    for (const { ports, endpoints } of groups(listed).values()) {
       const addresses = (ready: boolean) =>
         endpoints.filter(({ conditions }) => conditions?.ready === ready)
           .map(({ addresses: [ip = ""], nodeName, targetRef, hostname }) => ({
@@ -119,7 +121,11 @@ export const ENDPOINTS: ControllerDefinition = {
         ...(ready.length > 0 && { addresses: ready }),
         ...(notReady.length > 0 && { notReadyAddresses: notReady }),
         ...(ports.length > 0 && {
-          ports: ports.map(({ port = 0, ...rest }) => ({ ...rest, port })),
+          ports: ports.map(({ port = 0, name, ...rest }) => ({
+            ...(name && { name }),
+            ...rest,
+            port,
+          })),
         }),
       });
     }

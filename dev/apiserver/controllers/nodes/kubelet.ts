@@ -90,10 +90,11 @@ export const NODE_REGISTRATION: ControllerDefinition = {
         ...draft.metadata.labels,
       };
       // Admission taints new nodes as not ready.
-      const taints = draft.spec?.taints?.filter(({ key }) =>
+      const { taints = [], ...spec } = draft.spec ?? {};
+      const others = taints.filter(({ key }) =>
         key !== "node.kubernetes.io/not-ready"
       );
-      draft.spec = { ...draft.spec, taints };
+      draft.spec = { ...spec, ...others.length > 0 && { taints: others } };
     });
     if (node === undefined) return;
     const address = api.list(Node, undefined)

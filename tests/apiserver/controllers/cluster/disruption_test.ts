@@ -67,3 +67,22 @@ test(
     assert.deepEqual(await budget(), [3, 2, 1]);
   }),
 );
+
+test(
+  "the condition of a disruption budget is that of its newest generation",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    await client.create(PodDisruptionBudget, {
+      metadata: key,
+      spec: { minAvailable: 1, selector: { matchLabels: labels } },
+    });
+    await clock.advance(1_000);
+    const [before] = (await client.get(PodDisruptionBudget, key)).status
+      ?.conditions ?? [];
+    assert.equal(before?.observedGeneration, 1);
+    await client.patch(PodDisruptionBudget, key, { spec: { minAvailable: 2 } });
+    await clock.advance(1_000);
+    const [after] = (await client.get(PodDisruptionBudget, key)).status
+      ?.conditions ?? [];
+    assert.deepEqual(after, { ...before, observedGeneration: 2 });
+  }),
+);

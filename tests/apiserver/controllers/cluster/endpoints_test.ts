@@ -89,3 +89,28 @@ test(
     assert.deepEqual(await addresses(), []);
   }),
 );
+
+test(
+  "a pod that is deleted stays in slices, and leaves Endpoints at once",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    await client.create(Service, {
+      metadata: key,
+      spec: { selector: labels, ports: [{ port: 80, targetPort: "http" }] },
+    });
+    const { metadata, spec } = pod("a");
+    const finalizers = ["example.com/held"];
+    await client.create(Pod, { metadata: { ...metadata, finalizers }, spec });
+    await clock.advance(1_000);
+    const listed = async () => (await client.get(Endpoints, key)).subsets ?? [];
+    const [subset] = await listed();
+    assert.equal(subset?.addresses?.length, 1);
+    assert.deepEqual(subset?.ports, [{ port: 8080, protocol: "TCP" }]);
+    await client.delete(Pod, { namespace: "default", name: "a" });
+    await clock.advance(100);
+    assert.deepEqual(await listed(), []);
+    const [slice] = (await client.list(EndpointSlice)).items;
+    assert.deepEqual(slice?.endpoints?.map(({ conditions }) => conditions), [
+      { ready: false, serving: true, terminating: true },
+    ]);
+  }),
+);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Deployment, Pod, ReplicaSet } from "@coracle/operator/kinds";
+import { Deployment, Node, Pod, ReplicaSet } from "@coracle/operator/kinds";
 import { workloadTest } from "../../support/workload_case.ts";
 
 const key = { namespace: "default", name: "web" };
@@ -97,5 +97,22 @@ test(
       status?.readyReplicas ?? 0,
     ]).sort();
     assert.deepEqual(sizes, [["1", 0, 0], ["2", 2, 2]]);
+  }),
+);
+
+test(
+  "a released pod has no list of owners, and a ready node none of taints",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    await client.create(Deployment, web());
+    await clock.advance(1_000);
+    const [pod] = (await client.list(Pod)).items;
+    const { name = "" } = pod?.metadata ?? {};
+    const at = { namespace: "default", name };
+    await client.patch(Pod, at, { metadata: { labels: { app: "other" } } });
+    await clock.advance(1_000);
+    const { metadata } = await client.get(Pod, at);
+    assert.equal(Object.hasOwn(metadata, "ownerReferences"), false);
+    const { spec = {} } = await client.get(Node, { name: "node-1" });
+    assert.equal(Object.hasOwn(spec, "taints"), false);
   }),
 );
