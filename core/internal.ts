@@ -140,6 +140,7 @@ export { LineSplitter } from "./json/line_splitter.ts";
 export { mutableCopy } from "./json/prune.ts";
 export { leveledLogger, stackText } from "./logger.ts";
 export { closeServer, listenOn, nodeHttp, nodeHttps } from "./node_http.ts";
+export { parseManifests } from "./config/yaml_text.ts";
 export { Lease, LEASE_VERBS } from "./operator/lease_lock.ts";
 export {
   logsUnawaited,

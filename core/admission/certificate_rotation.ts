@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import {
   createAuthority,
   issueCertificate,
@@ -154,9 +155,14 @@ function isAhead({ certificate }: Pick<KeyPair, "certificate">, now: number) {
 function serves({ certificate }: KeyPair, hosts: readonly string[]): boolean {
   const { subjectAltName = "" } = new X509Certificate(certificate);
   const names = subjectAltName.split(", ").map((name) =>
-    name.slice(name.indexOf(":") + 1)
+    shortest(name.slice(name.indexOf(":") + 1))
   );
-  return hosts.every((host) => names.includes(host));
+  return hosts.every((host) => names.includes(shortest(host)));
+}
+
+/** A name, an address of IPv6 in its shortest form: runtimes print others. */
+function shortest(name: string): string {
+  return isIP(name) === 6 ? new URL(`http://[${name}]`).hostname : name;
 }
 
 function newAuthority(

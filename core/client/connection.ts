@@ -162,20 +162,40 @@ export class Connection implements Transport {
     return new Connection({
       ...this.#deps,
       send: compose(this.#deps.send, middleware),
-      connect: async (request) => {
-        let stream: StreamConnection | undefined;
-        const open: RequestHandler = async ({ headers, beforeSend }) => {
-          beforeSend?.();
-          stream = await this.stream({ ...request, headers, beforeSend });
-          return SWITCHING_PROTOCOLS;
-        };
-        await compose(open, middleware)(
-          withAction({ ...request, method: "GET" }),
-        );
-        return stream as StreamConnection;
-      },
+      connect: (request) => this.#connectThrough(request, middleware),
       close: () => Promise.resolve(),
     });
+  }
+
+  /** Opens a WebSocket as middleware lets it: the last one that it opens. */
+  async #connectThrough(
+    request: ApiStreamRequest,
+    middleware: readonly Middleware[],
+  ): Promise<StreamConnection> {
+    let stream: StreamConnection | undefined;
+    const open: RequestHandler = async (
+      { path, headers, repeatedHeaders, signal, beforeSend },
+    ) => {
+      beforeSend?.();
+      const changed = { path, headers, repeatedHeaders, signal, beforeSend };
+      const former = stream;
+      stream = await this.stream({ ...request, ...changed });
+      await former?.close();
+      return SWITCHING_PROTOCOLS;
+    };
+    const named = withAction({ ...request, method: "GET" });
+    try {
+      const response = await compose(open, middleware)(named);
+      if (response.status >= 300) throw await responseError(named, response);
+      if (stream !== undefined) return stream;
+      await response.cancel();
+      throw new Error(
+        `Cannot ${named.action}: middleware must open the WebSocket: received status ${response.status} without one`,
+      );
+    } catch (error) {
+      await stream?.close();
+      throw error;
+    }
   }
 
   /** Closes all connections. */

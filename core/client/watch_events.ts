@@ -9,7 +9,7 @@ import type { HttpResponse } from "./transport/transport.ts";
  *
  * @throws {ApiError} If the server sends an ERROR event; with `isGone`, if the
  * resource version is too old.
- * @throws {SyntaxError} If a line is not an event.
+ * @throws {SyntaxError} If a line is not an event, or the stream ends within one.
  */
 export async function* watchEvents<T extends KubernetesObject>(
   request: ApiRequest,
@@ -24,6 +24,9 @@ export async function* watchEvents<T extends KubernetesObject>(
       yield parseEvent<T>(request, decoder.decode(line));
     }
   }
+  if (!lines.finish()) return;
+  const rest = lines.bytes.subarray(lines.start, lines.end);
+  yield parseEvent<T>(request, decoder.decode(rest));
 }
 
 function parseEvent<T extends KubernetesObject>(

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { ApiError } from "../api/api_error.ts";
+import { ApiError, ifFound } from "../api/api_error.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { apiVersionOf, builtIn, type ResolvedKind } from "../api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../api/object.ts";
@@ -11,6 +11,8 @@ import { shortText } from "../error_text.ts";
 import type { Logger } from "../logger.ts";
 import type { Counter, MetricLabels, Metrics } from "../metrics.ts";
 import type { Client } from "../client/client.ts";
+import { TokenBucket } from "../pace.ts";
+import { LatestMap } from "./latest_map.ts";
 
 /** Options of a Kubernetes Event: identity, repetitions and labels. */
 export interface EventOptions {
@@ -71,6 +73,14 @@ const EVENT = builtIn<EventObject>("Event", "Namespaced");
 
 /** Maximum number of different events that wait to be written. */
 const MAX_PENDING = 256;
+/**
+ * Writes of Events about one object: a burst, and then one in this time, as with
+ * client-go. An object whose runs loop would otherwise fill the storage of the server.
+ */
+const OBJECT_BURST = 25;
+const OBJECT_INTERVAL_MS = 5 * 60_000;
+/** Number of objects whose writes are limited: those with the latest Events. */
+const MAX_OBJECTS = 2_048;
 /** Time limit for writing the last events when the controller stops. */
 const FLUSH_LIMIT_MS = 5_000;
 /** Maximum length of a message that the API server accepts, in characters. */
@@ -115,11 +125,14 @@ interface PendingEvent {
  * the existing Event.
  *
  * The name of an Event contains a hash of the object, type, reason and message,
- * so that repetitions are found even after a restart.
+ * so that repetitions are found even after a restart. Of the Events about one object
+ * 25 are written at once, and then one in five minutes; others are dropped.
  */
 export class EventRecorder {
   readonly #deps: EventRecorderDeps;
   readonly #pending: Map<string, PendingEvent> = new Map();
+  /** Writes that each object has left. */
+  readonly #budgets: LatestMap<TokenBucket> = new LatestMap(MAX_OBJECTS);
   readonly #dropped: Counter;
   readonly #labels: MetricLabels;
   #writing: Promise<void> | undefined;
@@ -135,7 +148,7 @@ export class EventRecorder {
     this.#dropped = metrics.counter({
       name: "coracle_events_dropped_total",
       help:
-        "Kubernetes Events that were not written: too many waited, the server refused them, or the controller stopped.",
+        "Kubernetes Events that were not written: too many waited or were about one object, the server refused them, or the controller stopped.",
       labels: ["controller"],
     });
     this.#dropped.add(0, this.#labels); // An alert sees no growth of a new series.
@@ -204,10 +217,9 @@ export class EventRecorder {
     for (const [id, pending] of this.#pending) {
       this.#pending.delete(id);
       try {
-        if (!this.#ending.signal.aborted) {
-          await this.#write(id, pending);
-          continue;
-        }
+        if (
+          !this.#ending.signal.aborted && await this.#writeInBudget(id, pending)
+        ) continue;
       } catch (error) {
         this.#deps.log.warn("Cannot write an Event", {
           reason: pending.event.reason,
@@ -220,7 +232,29 @@ export class EventRecorder {
     this.#writing = undefined;
   }
 
-  async #write(id: string, pending: PendingEvent): Promise<void> {
+  /** Writes an event unless its object has had too many; returns whether it did. */
+  async #writeInBudget(id: string, pending: PendingEvent): Promise<boolean> {
+    const { clock, log } = this.#deps;
+    const { object, kind, event } = pending;
+    const { namespace, name, uid } = object.metadata;
+    const key = uid ?? `${kind.kind} ${namespace}/${name}`;
+    const budget = this.#budgets.get(key) ??
+      new TokenBucket(OBJECT_INTERVAL_MS, OBJECT_BURST);
+    this.#budgets.set(key, budget);
+    if (budget.take(clock.now()) > 0) {
+      log.debug("An Event is dropped: there are too many about its object", {
+        reason: event.reason,
+        object: namespace === undefined ? name : `${namespace}/${name}`,
+      });
+      return false;
+    }
+    // What is ignored on purpose costs no write.
+    if (!await this.#write(id, pending)) budget.giveBack();
+    return true;
+  }
+
+  /** Writes an event; returns false if it is a repetition that is ignored. */
+  async #write(id: string, pending: PendingEvent): Promise<boolean> {
     const { client } = this.#deps;
     const { object, event, last } = pending;
     const { name, namespace = "default" } = object.metadata;
@@ -232,13 +266,13 @@ export class EventRecorder {
     if (present === undefined) {
       try {
         await client.create(EVENT, this.#make(key, pending), { signal });
-        return;
+        return true;
       } catch (error) {
         if (!ApiError.is(error) || !error.isAlreadyExists) throw error;
       }
     }
     if (present !== undefined && isDropped(event.options, present, last)) {
-      return;
+      return false;
     }
     const labels = changedLabels(present, event.options);
     // In a merge patch null deletes a label; the types do not allow null.
@@ -248,7 +282,12 @@ export class EventRecorder {
       message: shortText(event.message, MAX_MESSAGE_LENGTH),
       ...(labels !== undefined && { metadata: { labels } }),
     } as DeepPartial<EventObject>;
-    await client.patch(EVENT, key, body, { type: "merge", signal });
+    const patched = client.patch(EVENT, key, body, { type: "merge", signal });
+    if (await ifFound(patched) === undefined) {
+      // It has expired since it was read.
+      await client.create(EVENT, this.#make(key, pending), { signal });
+    }
+    return true;
   }
 
   #make(

@@ -1,6 +1,7 @@
 import type { Command } from "./command.ts";
 import { DATA_FLAG, readUsers, startServer } from "./embedded_server.ts";
 import type { KubernetesVersion } from "../apiserver/kubernetes_release.ts";
+import { shellText } from "../testing/shell_text.ts";
 import type { LocalServer } from "./window/local_server.ts";
 import { aborted, listOf, portOf, textOf, writeSecretFile } from "./serving.ts";
 
@@ -58,7 +59,9 @@ export const apiserverCommand: Command = {
       }
       await writeSecretFile(kubeconfig, server.kubeconfig);
       terminal.out(
-        `Serving on ${server.url}\n\n  kubectl --kubeconfig ${kubeconfig} api-resources\n\n`,
+        `Serving on ${server.url}\n\n  kubectl --kubeconfig ${
+          shellText(kubeconfig)
+        } api-resources\n\n`,
       );
       await aborted(interrupts);
     } finally {

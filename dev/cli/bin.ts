@@ -5,4 +5,6 @@ import { runCli } from "./main.ts";
 // A file that was only imported may have left timers or servers behind.
 // In Bun only the end of a pipe waits for what was written to it.
 const code = await runCli(process.argv.slice(2));
-process.stdout.end(() => process.exit(code));
+// What cannot be written has no end, or one before its error is known.
+process.exitCode = code;
+process.stdout.end(() => setImmediate(() => process.exit(code)));

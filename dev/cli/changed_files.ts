@@ -4,14 +4,17 @@ import { dirname, join } from "node:path";
 
 /** Names of files that an operator may import. */
 const CODE = /\.([cm]?[jt]sx?|json)$/;
-/** Maximum number of folders that are watched. */
+/** Maximum number of folders of a tree that are watched. */
 const MAX_FOLDERS = 200;
 /** Time without a change after which a save is complete, in milliseconds. */
 const QUIET_MS = 30;
 
 /** A folder with the state of its files of code. */
 interface WatchedFolder {
-  readonly watcher: FSWatcher;
+  /** Watcher of the folder; undefined while it does not exist. */
+  watcher: FSWatcher | undefined;
+  /** Identity of the folder that is watched: one that replaces it has another. */
+  identity: string | undefined;
   /** Identity, size and time of the files, by their paths. */
   files: ReadonlyMap<string, string>;
 }
@@ -21,8 +24,10 @@ interface WatchedFolder {
  * another one of the same name, and packages in `node_modules` are left out.
  */
 export class CodeWatcher {
-  readonly #folders: Map<string, WatchedFolder | undefined> = new Map();
+  readonly #folders: Map<string, WatchedFolder> = new Map();
   readonly #changed: (files: readonly string[]) => void;
+  readonly #failed: (error: Error) => void;
+  readonly #open: (path: string, touched: () => void) => FSWatcher;
   /** Folders in which something has changed. */
   readonly #touched: Set<string> = new Set();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -32,15 +37,24 @@ export class CodeWatcher {
    * Creates a watcher that watches nothing yet.
    *
    * @param changed Called with the files that were written or added by a save.
+   * @param failed Called with the error of a folder that the system does not watch.
+   * @param open Opens the watcher of a folder.
    */
-  constructor(changed: (files: readonly string[]) => void) {
+  constructor(
+    changed: (files: readonly string[]) => void,
+    failed: (error: Error) => void = () => {},
+    open: (path: string, touched: () => void) => FSWatcher = watch,
+  ) {
     this.#changed = changed;
+    this.#failed = failed;
+    this.#open = open;
   }
 
   /** Watches a folder and the folders in it. */
   async addTree(folder: string): Promise<void> {
     const folders = [await realpath(folder)];
     for (const path of folders) {
+      if (this.#folders.size >= MAX_FOLDERS) return;
       await this.#add(path);
       const entries = await readdir(path, { withFileTypes: true })
         .catch(() => []);
@@ -63,26 +77,45 @@ export class CodeWatcher {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    for (const folder of this.#folders.values()) folder?.watcher.close();
+    for (const { watcher } of this.#folders.values()) watcher?.close();
     this.#folders.clear();
   }
 
   async #add(path: string): Promise<void> {
-    const { size } = this.#folders;
-    if (this.#isClosed || this.#folders.has(path) || size >= MAX_FOLDERS) {
+    if (this.#isClosed || this.#folders.get(path)?.watcher !== undefined) {
       return;
     }
-    this.#folders.set(path, undefined);
+    const folder: WatchedFolder = {
+      watcher: undefined,
+      identity: undefined,
+      files: new Map(),
+    };
+    this.#folders.set(path, folder);
+    await this.#follow(path, folder);
+    folder.files = await filesOf(path);
+  }
+
+  /** Watches a folder that is new or was replaced; returns whether it was. */
+  async #follow(path: string, folder: WatchedFolder): Promise<boolean> {
+    const found = await stat(path).catch(() => undefined);
+    const identity = found && `${found.ino} ${found.birthtimeMs}`;
+    if (this.#isClosed || identity === folder.identity) return false;
+    folder.watcher?.close();
+    folder.watcher = undefined;
+    folder.identity = identity;
+    if (identity === undefined) return false;
     try {
-      const watcher = watch(path, () => this.#touch(path));
+      const watcher = this.#open(path, () => this.#touch(path));
       // A folder that is deleted is no longer of interest.
-      watcher.on("error", () => watcher.close());
-      const folder: WatchedFolder = { watcher, files: new Map() };
-      this.#folders.set(path, folder);
-      folder.files = await filesOf(path);
-    } catch {
-      this.#folders.delete(path); // It is gone, or may not be read.
+      watcher.on("error", () => {
+        watcher.close();
+        folder.watcher = folder.identity = undefined;
+      });
+      folder.watcher = watcher;
+    } catch (error) {
+      this.#failed(error as Error);
     }
+    return true;
   }
 
   #touch(path: string): void {
@@ -94,11 +127,17 @@ export class CodeWatcher {
 
   async #compare(): Promise<void> {
     const changed: string[] = [];
-    const touched = [...this.#touched];
+    const touched = new Set(this.#touched);
     this.#touched.clear();
     for (const path of touched) {
       const folder = this.#folders.get(path);
       if (folder === undefined) continue;
+      await this.#follow(path, folder);
+      // A folder in it may be deleted and made again, as by a change of branches.
+      for (const [inner, one] of this.#folders) {
+        const isInner = dirname(inner) === path && inner !== path;
+        if (isInner && await this.#follow(inner, one)) touched.add(inner);
+      }
       const { files: before } = folder;
       folder.files = await filesOf(path);
       for (const [file, state] of folder.files) {

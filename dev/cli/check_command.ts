@@ -3,6 +3,7 @@ import type { Duration } from "@coracle/operator/client";
 import type { CheckOptions, CheckReport } from "../testing/check_options.ts";
 import { PLAN_KINDS } from "../testing/check/derive_plans.ts";
 import { readExamples } from "../testing/check/example_files.ts";
+import { shellText } from "../testing/shell_text.ts";
 import { startCheckWorkers } from "./check_workers.ts";
 import {
   type Command,
@@ -80,7 +81,7 @@ async function check(
   const replay = textOf(flags, "replay");
   const only = listOf(flags, "only");
   for (const name of only) {
-    if (name in PLAN_KINDS || name === "none") continue;
+    if (Object.hasOwn(PLAN_KINDS, name) || name === "none") continue;
     const kinds = Object.keys(PLAN_KINDS);
     throw new UsageError(
       `Cannot use --only: it must name kinds of plans: received "${name}"${
@@ -206,7 +207,9 @@ function percent(share: number): string {
 function withFlags(report: CheckReport, flags: FlagValues): CheckReport {
   const given = ["examples", "export", "from"].flatMap((name) => {
     const value = flags[name];
-    return value === undefined ? [] : [`--${name} ${value} `];
+    return value === undefined
+      ? []
+      : [`--${name} ${shellText(String(value))} `];
   }).join("");
   const findings = report.findings.map((finding) => ({
     ...finding,

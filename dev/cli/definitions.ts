@@ -3,7 +3,11 @@ import process from "node:process";
 import { text as readAll } from "node:stream/consumers";
 import { Client, loadConfig } from "@coracle/operator/client";
 import type { CrdManifest } from "@coracle/operator/crd";
-import { messageWithCause } from "@coracle/operator/internal";
+import {
+  isJsonObject,
+  messageWithCause,
+  parseManifests,
+} from "@coracle/operator/internal";
 import { CustomResourceDefinition } from "@coracle/operator/kinds";
 import { type FlagValues, UsageError } from "./command.ts";
 import { textOf } from "./serving.ts";
@@ -43,28 +47,54 @@ export async function documentsOf(
   file: string,
 ): Promise<readonly Document[]> {
   const text = await textAt(file);
-  const template = /^.*\{\{.*\}\}.*$/m.exec(text)?.[0].trim();
   const { parseAllDocuments } = await import("yaml");
   return parseAllDocuments(text, { stringKeys: true }).flatMap((document) => {
     const [error] = document.errors;
     if (error !== undefined) {
-      if (template !== undefined) {
-        throw new UsageError(
-          `Cannot read ${file}: it is a Helm template, so give what "helm template" prints of its chart: received ${template}`,
-        );
-      }
-      const rule = error.code === "DUPLICATE_KEY"
-        ? "YAML, with --- between documents"
-        : "YAML";
-      throw new UsageError(
-        `Cannot read ${file}: it must be ${rule}: received ${
-          error.message.split("\n")[0]
-        }`,
-      );
+      const [why = ""] = error.message.split("\n");
+      throw notYaml({ file, text }, error.code, why);
     }
-    const value: Document | null = document.toJS();
-    return value?.items ?? (value === null ? [] : [value]);
+    return objectsIn(document.toJS());
   });
+}
+
+/** Objects as {@linkcode documentsOf} reads them, with the values that kubectl reads. */
+export async function manifestsOf(
+  file: string,
+): Promise<readonly Document[]> {
+  const text = await textAt(file);
+  const values = await parseManifests(text, {
+    subject: file,
+    refuse: ({ code, message, at }) =>
+      notYaml({ file, text }, code, `${message}${at}`),
+  });
+  return values.flatMap(objectsIn);
+}
+
+/** Objects of a document: the items of a list, or the document itself. */
+function objectsIn(value: unknown): readonly Document[] {
+  const items = isJsonObject(value) ? value["items"] : undefined;
+  const all: readonly unknown[] = Array.isArray(items) ? items : [value];
+  return all.filter((one) => one !== null && one !== undefined) as Document[];
+}
+
+function notYaml(
+  { file, text }: { readonly file: string; readonly text: string },
+  code: string,
+  why: string,
+): UsageError {
+  const template = /^.*\{\{.*\}\}.*$/m.exec(text)?.[0].trim();
+  if (template !== undefined) {
+    return new UsageError(
+      `Cannot read ${file}: it is a Helm template, so give what "helm template" prints of its chart: received ${template}`,
+    );
+  }
+  const rule = code === "DUPLICATE_KEY"
+    ? "YAML, with --- between documents"
+    : "YAML";
+  return new UsageError(
+    `Cannot read ${file}: it must be ${rule}: received ${why}`,
+  );
 }
 
 /**

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client, loadConfig, untyped } from "@coracle/operator/client";
 import { parseApiVersion } from "@coracle/operator/internal";
 import { type Terminal, UsageError } from "./command.ts";
-import { documentsOf } from "./definitions.ts";
+import { manifestsOf } from "./definitions.ts";
 
 /** Object whose kind and name are known. */
 interface DevObject {
@@ -31,7 +31,7 @@ export async function objectsOf(
     : [path];
   const objects: DevObject[] = [];
   for (const file of files) {
-    for (const document of await documentsOf(file)) {
+    for (const document of await manifestsOf(file)) {
       const object = document as Partial<DevObject>;
       if (!object.apiVersion || !object.kind || !object.metadata?.name) {
         throw new UsageError(

@@ -27,6 +27,7 @@ import {
   replaceHost,
   unawaitedRequest,
 } from "@coracle/operator/internal";
+import { shellText } from "../testing/shell_text.ts";
 import { builtInKinds } from "./operator_description.ts";
 import { applyObjects } from "./dev_objects.ts";
 import { type DevAccount, grantRights } from "./dev_rights.ts";
@@ -310,8 +311,10 @@ async function greet(operator: OperatorHandle, deps: RunDeps): Promise<void> {
     await access(sample).then(() => true, () => false);
   const kind = operator.controllers.filter(({ isJob }) => !isJob)
     .map((controller) => controller.kind).find(isResolved);
-  const lines = [`export KUBECONFIG=${resolve(kubeconfig)}`];
-  if (hasSample) lines.push(`kubectl apply -f ${relative("", sample)}`);
+  const lines = [`export KUBECONFIG=${shellText(resolve(kubeconfig))}`];
+  if (hasSample) {
+    lines.push(`kubectl apply -f ${shellText(relative("", sample))}`);
+  }
   if (kind !== undefined) {
     const name = await kubectlName(kind);
     if (!hasSample) {

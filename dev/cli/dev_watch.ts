@@ -133,7 +133,14 @@ export async function runWatched(
   run: DevRun,
   { interrupts, terminal }: WatchOptions,
 ): Promise<number> {
-  const code = new CodeWatcher((files) => void turns.change(files));
+  let isWatched = true;
+  const code = new CodeWatcher((files) => void turns.change(files), (error) => {
+    if (!isWatched) return;
+    isWatched = false;
+    terminal.say(
+      `Cannot watch all folders, so not each change of the code restarts the operator: ${error.message}\n`,
+    );
+  });
   const path = await realpath(file);
   const turns = new Turns(file, run, { path, code, terminal });
   await code.addTree(dirname(path));

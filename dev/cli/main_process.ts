@@ -107,8 +107,7 @@ export async function runAsMain<T>(task: MainTask): Promise<T> {
     const signal = await new Promise((ended, failed) => {
       child.once("exit", (_code, signal) => ended(signal));
       child.once("error", failed);
-    });
-    clearTimeout(timer);
+    }).finally(() => clearTimeout(timer));
     const text = await readFile(answer, "utf8").catch(() => undefined);
     if (text !== undefined) {
       const description = JSON.parse(text);

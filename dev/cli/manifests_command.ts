@@ -202,7 +202,8 @@ function variables(
     .filter((name) => OPTION_VARIABLE.test(name)).sort();
   return [...new Set([...named, ...options])].map((name) => {
     const value = environment[name];
-    if (value !== undefined) return { name, value };
+    // What all objects inherit, such as "constructor", is no variable.
+    if (typeof value === "string") return { name, value };
     // What stands behind "=" may be a secret.
     const [shown] = name.split("=");
     throw new UsageError(

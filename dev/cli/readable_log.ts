@@ -102,5 +102,11 @@ function valueText(value: unknown): string {
     const text = textWithCause(value);
     return /^[^\s"]+$/.test(text) ? text : JSON.stringify(text);
   }
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (typeof value !== "object") return String(value);
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // A value that contains itself, or a number that JSON does not have.
+    return JSON.stringify(Object.prototype.toString.call(value));
+  }
 }

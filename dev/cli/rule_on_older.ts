@@ -4,6 +4,16 @@ import type { ExpressionNode, FoldNode } from "../apiserver/cel/expression.ts";
 import { matchesFormat } from "../apiserver/crd/schema/formats.ts";
 import { parse } from "../apiserver/cel/parser.ts";
 
+/** Schema of a field; what all objects inherit, such as `constructor`, is none. */
+export function fieldOf(
+  properties: OpenApiSchema["properties"],
+  name: string,
+): OpenApiSchema | undefined {
+  return properties !== undefined && Object.hasOwn(properties, name)
+    ? properties[name]
+    : undefined;
+}
+
 /** Keywords with schemas of a value. */
 export const COMBINED = ["allOf", "anyOf", "oneOf", "not"] as const;
 
@@ -81,7 +91,7 @@ function hasSameDefaults(now: OpenApiSchema, older: OpenApiSchema): boolean {
   const { properties = {}, items, additionalProperties: values } = now;
   const { properties: before = {}, additionalProperties: others } = older;
   return Object.entries(before).every(([name, one]) => {
-    const other = properties[name];
+    const other = fieldOf(properties, name);
     return other === undefined ||
       (jsonEquals(one.default, other.default) && hasSameDefaults(other, one));
   }) &&
@@ -236,8 +246,8 @@ class Reading {
     // A name with underscores may be an escaped one.
     const isListed = older?.properties !== undefined &&
       !field.includes("__") && !UNLISTED.includes(field);
-    const now = isListed ? schema?.properties?.[field] : undefined;
-    const before = isListed ? older.properties?.[field] : undefined;
+    const now = isListed ? fieldOf(schema?.properties, field) : undefined;
+    const before = isListed ? fieldOf(older.properties, field) : undefined;
     const name = `${operand.name}.${field}`;
     const isPresent = isListed && isAbsent(field, schema, older)
       ? false
@@ -382,8 +392,8 @@ function isAbsent(
   const isOpen = older["x-kubernetes-preserve-unknown-fields"] === true ||
     older["x-kubernetes-embedded-resource"] === true ||
     Boolean(older.additionalProperties);
-  return older.properties?.[field] === undefined && !isOpen &&
-    schema?.properties?.[field]?.default === undefined;
+  return fieldOf(older.properties, field) === undefined && !isOpen &&
+    fieldOf(schema?.properties, field)?.default === undefined;
 }
 
 /** Whether each value of an older schema has a field. */

@@ -5,6 +5,7 @@ import { formatOf } from "../apiserver/crd/schema/scalar_checks.ts";
 import {
   COMBINED,
   combinedHoldsForOlder,
+  fieldOf,
   holdsForOlder,
 } from "./rule_on_older.ts";
 
@@ -134,13 +135,13 @@ export function* schemaChanges(
       const at = joined(path, name);
       yield { path: at, what: "it is required now", isRequired: true };
     }
-    const other = before[name];
+    const other = fieldOf(before, name);
     if (other !== undefined) {
       yield* schemaChanges(field, other, joined(path, name));
     }
   }
   for (const name of Object.keys(before)) {
-    if (properties[name] === undefined && !isOpen) {
+    if (fieldOf(properties, name) === undefined && !isOpen) {
       const what = "the field was removed";
       yield { path: joined(path, name), what, isLoss: true };
     }
@@ -165,8 +166,8 @@ function isNewlyRequired(
   older: OpenApiSchema,
 ): boolean {
   if (!required?.includes(name)) return false;
-  if (properties?.[name]?.default !== undefined) return false;
-  const before = older.properties?.[name];
+  if (fieldOf(properties, name)?.default !== undefined) return false;
+  const before = fieldOf(older.properties, name);
   return before === undefined ||
     !(older.required?.includes(name) || before.default !== undefined);
 }

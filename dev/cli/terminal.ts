@@ -11,14 +11,19 @@ const BROKEN_PIPE = "EPIPE";
 const PARENT_CHECK_MS = 500;
 
 let interrupts: AbortController | undefined;
+/** Whether the errors of the streams are handled: a program may run commands. */
+let isFollowed = false;
 
 export function processTerminal(): Terminal {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", ({ code }: Error & { readonly code?: string }) => {
-      if (code !== BROKEN_PIPE) return;
-      if (interrupts === undefined) process.exit(0);
-      interrupts.abort(BROKEN_PIPE);
-    });
+  if (!isFollowed) {
+    for (const stream of [process.stdout, process.stderr]) {
+      stream.on("error", (error: Error & { readonly code?: string }) => {
+        if (error.code !== BROKEN_PIPE) return unwritten(stream, error);
+        if (interrupts === undefined) process.exit(process.exitCode ?? 0);
+        interrupts.abort(BROKEN_PIPE);
+      });
+    }
+    isFollowed = true;
   }
   return {
     out: (text) => void process.stdout.write(text),
@@ -26,6 +31,13 @@ export function processTerminal(): Terminal {
     colors: process.stderr.isTTY === true && !process.env["NO_COLOR"],
     interrupts: () => (interrupts ??= listen()).signal,
   };
+}
+
+/** Ends the process if its output is not complete, as on a full disk. */
+function unwritten(stream: unknown, { message }: Error): void {
+  if (stream !== process.stdout) return;
+  process.stderr.write(`Cannot write the output: ${message}\n`);
+  process.exit(1);
 }
 
 /** Controller that aborts when a signal or the end of npx ends the program. */

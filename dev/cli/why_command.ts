@@ -110,7 +110,11 @@ export async function askProbes(
   object?: string,
 ): Promise<unknown> {
   const isState = object === undefined;
-  const target = new URL(isState ? "/debug/state" : "/debug/why", url);
+  const target = new URL(url);
+  // The URL may have a path, as below that of kubectl proxy.
+  target.pathname = `${target.pathname.replace(/\/+$/, "")}/debug/${
+    isState ? "state" : "why"
+  }`;
   if (!isState) target.searchParams.set("object", object);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(target, { signal }).catch((error) => {

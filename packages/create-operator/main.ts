@@ -3,6 +3,7 @@ import { relative, resolve } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
 import manifest from "./package.json" with { type: "json" };
+import { shellText } from "../../dev/testing/shell_text.ts";
 import { writeProject } from "./project.ts";
 import { COMMANDS, RUNTIME_NAMES } from "./runtimes.ts";
 import {
@@ -144,7 +145,7 @@ async function requireEmpty(folder: string): Promise<void> {
 function farewell({ folder, name, kind, runtime }: ProjectOptions): string {
   const { install, dev } = COMMANDS[runtime];
   const place = relative("", resolve(folder));
-  const enter = place === "" ? "" : `  cd ${place}\n`;
+  const enter = place === "" ? "" : `  cd ${shellText(place)}\n`;
   return `Created the operator ${name} of the kind ${kind}, for ${
     RUNTIME_NAMES[runtime]
   }.\n\n${enter}  ${install}\n  ${dev}\n`;

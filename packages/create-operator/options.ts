@@ -94,6 +94,7 @@ function parseKnown(args: readonly string[]) {
 const TAKEN: readonly string[] = [
   "ConfigMap",
   "Date",
+  "Number",
   "ObjectOf",
   "Operator",
   "OperatorOptions",
@@ -113,7 +114,8 @@ export const CHECKS: Readonly<
     );
   },
   kind(value) {
-    if (TAKEN.includes(value)) {
+    // The file of a kind has its name in lower case.
+    if (TAKEN.includes(value) || value.toLowerCase() === "operator") {
       throw refusal("kind", "a name that the example does not use", value);
     }
     if (!/^[A-Z][A-Za-z0-9]{0,56}$/.test(value)) {

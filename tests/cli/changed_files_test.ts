@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CodeWatcher } from "../../dev/cli/changed_files.ts";
@@ -97,4 +97,57 @@ test("CodeWatcher sees nothing after it is closed", async () => {
   } finally {
     other.watcher.close();
   }
+});
+
+test("CodeWatcher sees files of a folder that is deleted and made again", async () => {
+  const { folder, seen, watcher } = await project();
+  try {
+    for (const text of ["two", "three!"]) {
+      rmSync(join(folder, "lib"), { recursive: true });
+      seen.length = 0;
+      writeText(folder, "op.ts", text);
+      await until("the other file is seen", () => seen.includes("op.ts"));
+      mkdirSync(join(folder, "lib"));
+      writeText(folder, "lib/part.mjs", text);
+      await until("it is seen again", () => seen.includes("lib/part.mjs"));
+      seen.length = 0;
+      writeText(folder, "lib/part.mjs", `${text} and more`);
+      await until("a change is seen", () => seen.includes("lib/part.mjs"));
+    }
+  } finally {
+    watcher.close();
+  }
+});
+
+test("CodeWatcher sees loaded files of a tree with more folders than it watches", async () => {
+  const names = Array.from({ length: 210 }, (_, at) => `many/${at}/part.ts`);
+  const { folder, seen, watcher } = await project(names);
+  try {
+    await watcher.addFiles(names.map((name) => join(folder, name)));
+    for (const name of names) writeText(folder, name, "changed");
+    await until(
+      "all are seen",
+      () => names.every((name) => seen.includes(name)),
+    );
+  } finally {
+    watcher.close();
+  }
+});
+
+test("CodeWatcher reports a folder that the system does not watch", async () => {
+  const failures: string[] = [];
+  const watcher = new CodeWatcher(
+    () => {},
+    ({ message }) => failures.push(message),
+    () => {
+      throw new Error(
+        "ENOSPC: System limit for number of file watchers reached",
+      );
+    },
+  );
+  await watcher.addTree(temporaryFolder());
+  watcher.close();
+  assert.deepEqual(failures, [
+    "ENOSPC: System limit for number of file watchers reached",
+  ]);
 });

@@ -252,6 +252,10 @@ operator.register(Namespace, { reconcile() {} });
     ],
     [[copier, "--only", "zz"], /received "zz", of crash, stale, /],
     [
+      [copier, "--only", "constructor"],
+      /received "constructor", of crash, stale, /,
+    ],
+    [
       [copier, "--plans", "0"],
       /--plans: it must be a positive integer: received "0"/,
     ],

@@ -35,6 +35,28 @@ test("objectsOf reads the YAML files of a folder in the order of their names", a
   assert.deepEqual(await namesOf(join(folder, "2.yml")), ["x2"]);
 });
 
+test("objectsOf reads the values that kubectl reads, and leaves out nulls", async () => {
+  const file = writeText(
+    temporaryFolder(),
+    "list.yaml",
+    `kind: List
+items:
+  - null
+  - apiVersion: v1
+    kind: Pod
+    metadata: { name: a }
+    spec: { mode: 0644, on: yes, at: 2026-01-01 }
+---
+`,
+  );
+  assert.deepEqual(JSON.parse(JSON.stringify(await objectsOf(file))), [{
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "a" },
+    spec: { mode: 420, on: true, at: "2026-01-01" },
+  }]);
+});
+
 test("objectsOf refuses what cannot be applied, and names the file", async () => {
   const folder = temporaryFolder();
   for (

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { runCli, type Terminal } from "@coracle/dev/cli";
 import type { Command } from "../../dev/cli/command.ts";
 import { UsageError } from "../../dev/cli/command.ts";
 import { checkNodeVersion, runCommandLine } from "../../dev/cli/main.ts";
+import { processTerminal } from "../../dev/cli/terminal.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { VERSION } from "../../dev/cli/version.ts";
+import { runCommand } from "../support/child_process.ts";
+import { coracle } from "../support/program.ts";
 
 function recordingTerminal(): Terminal & { printed: string; said: string } {
   return {
@@ -168,4 +172,21 @@ test("runCommandLine escapes control characters in all text of a command", async
   terminal.printed = "";
   await runCommandLine(["go"], terminal, [print]);
   assert.deepEqual(JSON.parse(terminal.printed), JSON.parse(report));
+});
+
+test("A command whose output cannot be written to the end fails", async () => {
+  if (process.platform !== "linux") return;
+  const command = ["sh", "-c", '"$@" > /dev/full', "sh", ...coracle("help")];
+  const { code, stderr } = await runCommand(command);
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /ENOSPC|[Nn]o space left/);
+});
+
+test("processTerminal listens for errors of the streams only once", () => {
+  processTerminal();
+  const streams = [process.stdout, process.stderr];
+  const counts = () => streams.map((stream) => stream.listenerCount("error"));
+  const before = counts();
+  for (let round = 0; round < 20; round++) processTerminal();
+  assert.deepEqual(counts(), before);
 });

@@ -306,3 +306,21 @@ for (const [flags, message] of REFUSALS) {
     assert(!existsSync("a"));
   });
 }
+
+test("coracle manifests leaves the files of another operator in a folder below", async () => {
+  const folder = temporaryFolder();
+  await write(folder, "kustomize");
+  const chart = join(folder, "out", "charts", "boats");
+  const file = operatorFile(temporaryFolder(), ["Boat"]);
+  const image = "--image=registry.test/boats:1.2.0";
+  const helm = await manifests(
+    file,
+    image,
+    "--format=helm",
+    `--output=${chart}`,
+  );
+  assert.equal(helm.code, 0, helm.said);
+  const before = filesOf(chart);
+  await write(folder, "kustomize", ["Boat", "Ship"]);
+  assert.deepEqual(filesOf(chart), before);
+});

@@ -514,6 +514,10 @@ test("coracle manifests gives the container the variables that decide on rights"
     delete process.env["CORACLE_OPERATOR_SHUTDOWN_GRACE"];
     const { said } = await manifests(file());
     assert.match(said, /watches east, west wherever it runs;.* by --env\.\n/);
+    for (const name of ["constructor", "__proto__"]) {
+      const { said } = await manifests(file(), "--env", name);
+      assert.match(said, /--env names a variable that is not set here/);
+    }
     const unset = await manifests(file(), "--env", "BOATS_AT");
     assert.equal(unset.code, 2);
     assert.match(unset.said, /not set here: received "BOATS_AT"/);

@@ -128,3 +128,13 @@ test("readableLogger escapes control characters in each part of a line", () => {
     );
   }
 });
+
+test("readableLogger writes a value that JSON cannot express as its type", () => {
+  const { lines, log } = logged(false);
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+  log.info("Seen", { circle, big: { count: 1n }, list: [1] });
+  assert.deepEqual(lines, [
+    '10:31:07.250  Seen  circle="[object Object]" big="[object Object]" list=[1]\n',
+  ]);
+});

@@ -32,6 +32,32 @@ const rules = (...texts: readonly string[]) => ({
   "x-kubernetes-validations": texts.map((rule) => ({ rule, message: "no" })),
 });
 
+test("schemaChanges takes no field for one that all objects inherit", () => {
+  const schema = (name: string, required: readonly string[] = []) => ({
+    type: "object",
+    properties: { [name]: text },
+    required,
+  });
+  for (const name of ["constructor", "toString", "__proto__"]) {
+    const list = (now: OpenApiSchema, before: OpenApiSchema) =>
+      [...schemaChanges(now, before)].map(({ path, what }) =>
+        `${path}: ${what}`
+      );
+    assert.deepEqual(list(schema("a"), schema(name)), [
+      `${name}: the field was removed`,
+    ]);
+    assert.deepEqual(list(schema(name), schema("a")), [
+      "a: the field was removed",
+    ]);
+    assert.deepEqual(
+      list(schema(name, [name]), schema("a"))[0],
+      [
+        `${name}: it is required now`,
+      ][0],
+    );
+  }
+});
+
 test("schemaChanges names each narrower keyword with both values", () => {
   const integer = { type: "integer" };
   const list = { type: "array", items: text };

@@ -112,6 +112,29 @@ test("coracle why prints the last runs of an object", async () => {
   );
 });
 
+test("coracle why asks below the path of its URL, as that of kubectl proxy", async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer(({ url }, response) => {
+    asked.push(url);
+    response.end("[]");
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    for (const path of ["", "/", "/proxy", "/proxy/"]) {
+      await askProbes(`http://127.0.0.1:${port}${path}`, "a/b");
+    }
+  } finally {
+    server.close();
+  }
+  assert.deepEqual(asked, [
+    "/debug/why?object=a%2Fb",
+    "/debug/why?object=a%2Fb",
+    "/proxy/debug/why?object=a%2Fb",
+    "/proxy/debug/why?object=a%2Fb",
+  ]);
+});
+
 test("coracle why takes the port of the probes from the file of an operator", async () => {
   assert.match(await why("default/web", { byFile: true }), /^webpage default/);
   await assert.rejects(

@@ -4,6 +4,7 @@ import { compareResourceVersions } from "../../api/resource_version.ts";
 import { SlotMap } from "../../slot_map.ts";
 import { CurrentEvent, missingEvent } from "./cache_event.ts";
 import type { NamespaceInformer } from "./namespace_informer.ts";
+import { eachOf } from "./own_write_window.ts";
 import type { HandlerRegistration, OwnWrite } from "./shared_informer.ts";
 import type { EventHandler, Subscription } from "./subscriptions.ts";
 
@@ -143,7 +144,7 @@ export class MultiNamespaceRegistration<T extends KubernetesObject>
     const number = ++this.#begun;
     this.#writes.set(number, write);
     const end = (act: (part: OwnWrite<T>) => void) => {
-      if (this.#writes.delete(number)) write.parts.forEach(act);
+      if (this.#writes.delete(number)) eachOf(write.parts, act);
     };
     return {
       succeed: (object, result) => end((part) => part.succeed(object, result)),

@@ -191,3 +191,24 @@ export class OwnWriteWindow<S> {
       : undefined;
   }
 }
+
+/**
+ * Ends each part of a write, also after one that throws: a part that is left open
+ * holds back all events of its object.
+ *
+ * @throws The first error of a part.
+ */
+export function eachOf<Part>(
+  parts: readonly Part[],
+  end: (part: Part) => void,
+): void {
+  const errors: unknown[] = [];
+  for (const part of parts) {
+    try {
+      end(part);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}

@@ -288,23 +288,23 @@ export class Subscription<T extends KubernetesObject>
     ended: EndedWrite<T>,
   ): Release<ObjectHeader> {
     const { writer } = this.#deps;
-    let response: ObjectHeader;
     try {
-      response = writer.scan(ended.object);
+      const response = writer.scan(ended.object);
+      const { resourceVersion } = response;
+      const isOurs = this.#isOurs(response, ended);
+      // A state with changes by others is delivered to this handler, too. It is
+      // held, as this write is still under way, and decided when it fails.
+      const author = isOurs ? this : undefined;
+      const outcome = writer.ownWrite(response, author, ended);
+      return outcome !== undefined && isOurs
+        ? window.succeed(ended.write, { resourceVersion, ...outcome })
+        : window.fail(ended.write);
     } catch (error) {
       // A malformed response must not leave the window open: all events of the
       // object would be held back indefinitely.
       this.#release(ended.key, window, window.fail(ended.write));
       throw error;
     }
-    const { resourceVersion } = response;
-    const isOurs = this.#isOurs(response, ended);
-    // A state with changes by others is delivered to this handler, too. It is
-    // held, as this write is still under way, and decided when it fails.
-    const outcome = writer.ownWrite(response, isOurs ? this : undefined, ended);
-    return outcome !== undefined && isOurs
-      ? window.succeed(ended.write, { resourceVersion, ...outcome })
-      : window.fail(ended.write);
   }
 
   /** Whether the write alone led to the state in its response. */

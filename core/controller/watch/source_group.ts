@@ -15,6 +15,7 @@ import {
 } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import { eachOf } from "../../cache/informer/own_write_window.ts";
 import type {
   OwnWrite,
   OwnWriteResult,
@@ -642,10 +643,10 @@ export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
   if (only !== undefined && writes.length === 1) return only;
   return {
     succeed(object: KubernetesObject | Uint8Array, result?: OwnWriteResult) {
-      for (const write of writes) write.succeed(object, result);
+      eachOf(writes, (write) => write.succeed(object, result));
     },
     fail() {
-      for (const write of writes) write.fail();
+      eachOf(writes, (write) => write.fail());
     },
   };
 }

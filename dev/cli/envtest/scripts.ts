@@ -1,3 +1,4 @@
+import { shellText } from "../../testing/shell_text.ts";
 import type { ProgramFlags } from "./program_flags.ts";
 import { programHelp } from "./program_flags.ts";
 import { ETCD_FLAGS, KUBE_APISERVER_FLAGS } from "./flag_lists.ts";
@@ -22,7 +23,7 @@ export function envtestScripts(options: {
     etcd: script(
       ETCD_FLAGS,
       "etcd Version: 3.6.0",
-      `exec ${command.map(quoted).join(" ")} "$@"`,
+      `exec ${command.map(shellText).join(" ")} "$@"`,
     ),
     "kube-apiserver": script(
       KUBE_APISERVER_FLAGS,
@@ -30,7 +31,7 @@ export function envtestScripts(options: {
       API_SERVER,
     ),
     kubectl: `${HEAD}
-folder=${quoted(folder)}
+folder=${shellText(folder)}
 IFS=:
 for candidate in $PATH; do
   if [ "$candidate" != "$folder" ] && [ -x "$candidate/kubectl" ]; then
@@ -103,11 +104,4 @@ END
 done
 ${body}
 `;
-}
-
-/** Quotes a text for the shell. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text)
-    ? text
-    : `'${text.replaceAll("'", "'\\''")}'`;
 }

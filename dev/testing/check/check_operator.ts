@@ -188,7 +188,7 @@ export async function checkOperator(
     operator,
   };
   for (const kind of options.only ?? []) {
-    if (kind in PLAN_KINDS || kind === "none") continue;
+    if (Object.hasOwn(PLAN_KINDS, kind) || kind === "none") continue;
     throw new RangeError(
       `Cannot check: "only" must name kinds of plans, ${
         Object.keys(PLAN_KINDS).join(", ")

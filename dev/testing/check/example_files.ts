@@ -1,6 +1,6 @@
 import { access, readFile } from "node:fs/promises";
 import type { UntypedObject } from "@coracle/operator/client";
-import { isJsonObject } from "@coracle/operator/internal";
+import { isJsonObject, parseManifests } from "@coracle/operator/internal";
 
 /**
  * Objects of the YAML file beside an operator file, with the same name;
@@ -22,25 +22,27 @@ export async function examplesBeside(
 export async function readExamples(
   file: string,
 ): Promise<readonly UntypedObject[]> {
-  const fail = (received: string): never => {
-    throw new TypeError(
-      `Cannot read ${file}: each of its documents must be an object with apiVersion, kind and metadata: received ${received}`,
-    );
-  };
   const text = await readFile(file, "utf8").catch((error: Error) => {
     throw new TypeError(`Cannot read examples: ${error.message}`);
   });
-  const { parseAllDocuments } = await import("yaml");
-  const documents = parseAllDocuments(text, { stringKeys: true });
-  return documents.flatMap((document, at) => {
-    const [error] = document.errors;
-    if (error !== undefined) fail(error.message);
-    const value: unknown = document.toJS();
+  const values = await parseManifests(text, {
+    subject: file,
+    refuse: ({ message, at }) => notExamples(file, `${message}${at}`),
+  });
+  return values.flatMap((value, at) => {
     if (value === null || value === undefined) return [];
     const isObject = isJsonObject(value) && typeof value["kind"] === "string" &&
       typeof value["apiVersion"] === "string" &&
       isJsonObject(value["metadata"]);
-    if (!isObject) fail(`another value in document ${at + 1}`);
+    if (!isObject) {
+      throw notExamples(file, `another value in document ${at + 1}`);
+    }
     return [value as object as UntypedObject];
   });
+}
+
+function notExamples(file: string, received: string): TypeError {
+  return new TypeError(
+    `Cannot read ${file}: each of its documents must be an object with apiVersion, kind and metadata: received ${received}`,
+  );
 }

@@ -22,6 +22,7 @@ import {
   replaceHost,
 } from "@coracle/operator/internal";
 import { kindFromCrd } from "../kind_from_crd.ts";
+import { shellText } from "../shell_text.ts";
 import { exportedOperators, type Exports } from "./exported_operators.ts";
 import { importFresh } from "./fresh_modules.ts";
 import { loadError } from "./load_error.ts";
@@ -177,9 +178,7 @@ export function pathOf(given: string | URL): string {
 export function shownPath(given: string | URL): string {
   const [path, here] = [pathOf(given), `${process.cwd()}/`];
   const shown = path.startsWith(here) ? path.slice(here.length) : path;
-  return /^[\w./@%+:-]+$/.test(shown)
-    ? shown
-    : `'${shown.replaceAll("'", "'\\''")}'`;
+  return shellText(shown);
 }
 
 const NOWHERE = {

@@ -114,3 +114,13 @@ test("a certificate for other names is replaced by one for those of the Service"
     /DNS:b\.shop\.svc/,
   );
 });
+
+test("a certificate for an address of IPv6 is kept as long as one for a name", () => {
+  for (const host of ["::1", "fd00::5:1", "127.0.0.1"]) {
+    const context = { now: START, hosts: [host], times, isRegistered: true };
+    const first = firstCertificates(context);
+    assert.equal(nextCertificates(first, context), undefined, host);
+    const other = { ...context, hosts: ["fd00::5:2"] };
+    assert.notEqual(nextCertificates(first, other), undefined);
+  }
+});

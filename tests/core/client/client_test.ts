@@ -266,6 +266,21 @@ test("Client.watch yields events across chunks and ends with the stream", async 
   assert.equal(transport.cancelled, 0);
 });
 
+test("Client.watch takes a last line without line feed, and refuses half of one", async () => {
+  const line = JSON.stringify({ type: "ADDED", object: OBJECT });
+  const read = async (text: string) => {
+    const { client } = clientWith(() => ({ body: chunks(`${line}\n`, text) }));
+    let count = 0;
+    for await (const _event of client.watch(POD)) count++;
+    return count;
+  };
+  assert.equal(await read(line), 2);
+  await assert.rejects(
+    read(line.slice(0, 30)),
+    /^SyntaxError: Cannot watch Pod objects: each line must be an event/,
+  );
+});
+
 test("Client.watch yields bookmarks only on request", async () => {
   const object = { ...OBJECT, metadata: { ...KEY, resourceVersion: "7" } };
   const lines = ["ADDED", "BOOKMARK"].map((type) =>

@@ -233,7 +233,8 @@ test("EventRecorder drops new events while 256 others wait, and counts known one
     instance: "replica-1",
   });
   for (const number of [...Array(300).keys(), 0, 299]) {
-    recorder.record(OBJECT, ConfigMap, {
+    const object = { metadata: { ...OBJECT.metadata, uid: `uid-${number}` } };
+    recorder.record(object, ConfigMap, {
       type: "Normal",
       reason: "Hot",
       message: `${number} degrees`,
@@ -248,6 +249,53 @@ test("EventRecorder drops new events while 256 others wait, and counts known one
   answer.resolve(undefined);
   await recorder.flush();
   assert.deepEqual(created, [2, ...Array(255).fill(1)]);
+});
+
+test("EventRecorder writes 25 events about an object at once, then one in 5 minutes", () =>
+  withRecorder(async ({ clock, record, events }) => {
+    for (let number = 0; number < 100; number++) {
+      await record(`${number} degrees`);
+      // What is ignored on purpose costs nothing.
+      await record("started", { once: true });
+    }
+    assert.equal((await events()).length, 25);
+    await record("another object", { uid: "uid-2" });
+    assert.equal((await events()).length, 26);
+    for (let minute = 0; minute < 15; minute++) {
+      await clock.advance(60_000);
+      await record(`minute ${minute}`);
+    }
+    assert.equal((await events()).length, 29);
+  }));
+
+test("EventRecorder creates an event again that expires before its count is written", async () => {
+  const created: (number | undefined)[] = [];
+  const recorder = new EventRecorder({
+    client: {
+      find: () => Promise.resolve({ metadata: {}, count: 7 }),
+      create: (_kind: unknown, { count }: Event) =>
+        Promise.resolve(created.push(count)),
+      patch: () =>
+        Promise.reject(
+          new ApiError("Cannot patch: it has expired", {
+            status: 404,
+            reason: "NotFound",
+          }),
+        ),
+    } as unknown as Client,
+    clock: new VirtualClock(),
+    log: silentLogger,
+    metrics: noMetrics,
+    controller: "engines",
+    instance: "replica-1",
+  });
+  recorder.record(OBJECT, ConfigMap, {
+    type: "Normal",
+    reason: "Hot",
+    message: "97 degrees",
+  });
+  await recorder.flush();
+  assert.deepEqual(created, [1]);
 });
 
 test("EventRecorder closes when the write that it gives up has ended", async () => {

@@ -114,6 +114,27 @@ test("An own write under way is carried over in a hand-over of namespaces", () =
     assert.deepEqual(seen, ["added 1", "added 9"]);
   }, { namespaces: ["one"] }));
 
+test("An own write whose response is malformed holds back no event of a hand-over", () =>
+  withInformer(async ({ server, informer, until }) => {
+    server.put("one/a", { size: 1 });
+    const seen: string[] = [];
+    const registration = informer.addHandler(({ type, object }) => {
+      seen.push(`${type} ${object.spec.size}`);
+    });
+    await informer.start().synced;
+    await registration.synced;
+    const write = registration.beginWrite("one/a");
+    await informer.open(undefined);
+    await informer.attach(undefined);
+    assert.throws(() => write.succeed(new TextEncoder().encode("{")));
+    write.fail();
+    await informer.keep(undefined);
+    seen.length = 0;
+    server.put("one/a", { size: 2 });
+    await until("the change was delivered", () => seen.length > 0);
+    assert.deepEqual(seen, ["updated 2"]);
+  }, { namespaces: ["one"] }));
+
 test("A hand-over of namespaces delivers events that were held back", () =>
   withInformer(async ({ server, informer, until }) => {
     server.put("one/a", { size: 1 });
