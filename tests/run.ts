@@ -165,7 +165,7 @@ const BY_RUNTIME: readonly string[] = [
   "tests/core/cache/snapshot/**/*_test.ts",
   "tests/core/cache/store/{memory_pressure,object_store_property,page_codec}_test.ts",
   "tests/core/cache/watch/response_reader_test.ts",
-  "tests/core/queue/{scheduling_queue_model,timer_heap}_test.ts",
+  "tests/core/queue/scheduling_queue_model_test.ts",
   "tests/core/controller/run/failed_import_test.ts",
   "tests/core/operator/{deno_permissions,heap_growth,operator_config,operator,probe_server,process_memory,shutdown,unawaited_requests}_test.ts",
   "tests/sources/{webhook,websocket}_source_test.ts",

@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import process from "node:process";
-import { runCli } from "./main.ts";
+import { keepCompiledModules } from "./compile_cache.ts";
+
+keepCompiledModules();
+const { runCli } = await import("./main.ts");
 
 // A file that was only imported may have left timers or servers behind.
 // In Bun only the end of a pipe waits for what was written to it.

@@ -6,16 +6,19 @@
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { CheckSession, type Job } from "../testing/check/check_session.ts";
-import {
-  ANSWER_MARK,
-  type WorkerAnswer,
-  type WorkerSettings,
-} from "./check_workers.ts";
+import type {
+  CheckSession as Session,
+  Job,
+} from "../testing/check/check_session.ts";
+import type { WorkerAnswer, WorkerSettings } from "./check_workers.ts";
+import { keepCompiledModules } from "./compile_cache.ts";
 
+keepCompiledModules();
+const { CheckSession } = await import("../testing/check/check_session.ts");
+const { ANSWER_MARK } = await import("./check_workers.ts");
 const write = process.stdout.write.bind(process.stdout);
 
-let session: Promise<CheckSession> | undefined;
+let session: Promise<Session> | undefined;
 for await (const line of createInterface({ input: process.stdin })) {
   const given: unknown = JSON.parse(line);
   if (session === undefined) {
@@ -29,7 +32,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 process.exit();
 
 async function done(
-  session: Promise<CheckSession>,
+  session: Promise<Session>,
   job: Job,
 ): Promise<WorkerAnswer> {
   try {

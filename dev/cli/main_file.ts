@@ -7,8 +7,10 @@
  */
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
+import { keepCompiledModules } from "./compile_cache.ts";
 import { followLoads } from "./loaded_files.ts";
 
+keepCompiledModules();
 followLoads();
 const { UsageError } = await import("./command.ts");
 const { mainTask } = await import("./main_process.ts");

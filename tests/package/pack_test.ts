@@ -148,16 +148,24 @@ test("esbuild bundles the operator without a warning", async () => {
   assert.equal(stderr, "");
 });
 
-test("The installed command runs", async () => {
-  const bin = join(installed.folder, "node_modules", ".bin", "coracle");
+test("The installed command runs, and keeps for the next start what Node compiled", async () => {
+  const { folder, env } = installed;
+  const bin = join(folder, "node_modules", ".bin", "coracle");
   assert((await stat(bin)).mode & 0o100, "not executable");
   assert.match(await readFile(bin, "utf8"), /^#!\/usr\/bin\/env node\n/);
-  const { code, stdout } = await runCommand([bin, "--version"], {
-    cwd: installed.folder,
-    env: installed.env,
-  });
-  assert.equal(code, 0);
-  assert.equal(stdout, `coracle ${DEV?.version}\n`);
+  // Nothing can be written below a file.
+  for (const temporary of [folder, bin]) {
+    const { code, stdout, stderr } = await runCommand([bin, "--version"], {
+      cwd: folder,
+      env: { ...env, TMPDIR: temporary, NODE_COMPILE_CACHE: undefined },
+    });
+    assert.deepEqual({ code, stdout, stderr }, {
+      code: 0,
+      stdout: `coracle ${DEV?.version}\n`,
+      stderr: "",
+    });
+  }
+  assert((await stat(join(folder, "node-compile-cache"))).isDirectory());
 });
 
 test("The installed command runs a file as the main module", async () => {

@@ -3,6 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { Client } from "@coracle/operator/client";
+import { Namespace } from "@coracle/operator/kinds";
 import { Kubectl, NO_KUBECTL } from "./kubectl.ts";
 import {
   ON_REAL_CLUSTER,
@@ -18,17 +20,31 @@ export interface KubectlTestOptions {
   readonly needs?: readonly [path: string, resource: string] | undefined;
 }
 
+/** Cluster that tests share, and a client, which costs less than kubectl. */
+interface SharedCluster {
+  readonly cluster: ScenarioCluster;
+  readonly client: Client;
+}
+
 /** Clusters of all tests, without and with simulation, and what kubectl knows. */
-const clusters = new Map<boolean, Promise<ScenarioCluster | undefined>>();
+const clusters = new Map<boolean, Promise<SharedCluster | undefined>>();
 let cache: Promise<string> | undefined;
 /** Whether the end of the tests stops the clusters. */
 let isEnding = false;
 
-function clusterOf(simulate: boolean): Promise<ScenarioCluster | undefined> {
-  const known = clusters.get(simulate);
-  const cluster = known ?? startScenarioCluster({ simulate });
-  clusters.set(simulate, cluster);
-  return cluster;
+function clusterOf(simulate: boolean): Promise<SharedCluster | undefined> {
+  const shared = clusters.get(simulate) ?? startShared(simulate);
+  clusters.set(simulate, shared);
+  return shared;
+}
+
+async function startShared(
+  simulate: boolean,
+): Promise<SharedCluster | undefined> {
+  const cluster = await startScenarioCluster({ simulate });
+  if (cluster === undefined) return undefined;
+  const { kubeconfig } = cluster;
+  return { cluster, client: await Client.load({ kubeconfig }) };
 }
 
 /** Stops the clusters after the tests: of all files, and on Bun of each file. */
@@ -40,7 +56,10 @@ function stopAtEnd(): void {
     const [used, folder] = [[...clusters.values()], cache];
     clusters.clear();
     cache = undefined;
-    for (const cluster of used) await (await cluster)?.stop();
+    for (const shared of used) {
+      await (await shared)?.client.close();
+      await (await shared)?.cluster.stop();
+    }
     if (folder) await rm(await folder, { recursive: true, force: true });
   });
 }
@@ -58,8 +77,9 @@ export function kubectlTest(
   const { simulate = false, needs } = options;
   stopAtEnd();
   test(title, { skip: NO_KUBECTL }, async (context) => {
-    const cluster = await clusterOf(simulate);
-    if (cluster === undefined) return context.skip("no pods run there");
+    const shared = await clusterOf(simulate);
+    if (shared === undefined) return context.skip("no pods run there");
+    const { cluster, client } = shared;
     const namespace = `kubectl-${randomBytes(4).toString("hex")}`;
     cache ??= mkdtemp(join(tmpdir(), "coracle-kubectl-"));
     const kubectl = new Kubectl(cluster.kubeconfig, namespace, {
@@ -75,13 +95,11 @@ export function kubectlTest(
         return context.skip(`the server has no ${resource} in ${path}`);
       }
     }
-    await kubectl.run(`create namespace ${namespace}`);
+    await client.create(Namespace, { metadata: { name: namespace } });
     try {
       await body(kubectl, cluster);
     } finally {
-      if (ON_REAL_CLUSTER) {
-        await kubectl.run(`delete namespace ${namespace} --wait=false`);
-      }
+      if (ON_REAL_CLUSTER) await client.delete(Namespace, { name: namespace });
     }
   });
 }

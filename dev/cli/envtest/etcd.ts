@@ -5,13 +5,10 @@
  * @module
  */
 import process from "node:process";
+import { keepCompiledModules } from "../compile_cache.ts";
 import type { EtcdStandIn } from "./etcd_stand_in.ts";
 
-const module = process.getBuiltinModule("node:module") as {
-  enableCompileCache?(): unknown;
-};
-// Node keeps compiled modules for the next start; only later imports profit.
-module.enableCompileCache?.();
+keepCompiledModules();
 const { EtcdStandIn: StandIn } = await import("./etcd_stand_in.ts");
 
 const [settings = "{}", ...args] = process.argv.slice(2);

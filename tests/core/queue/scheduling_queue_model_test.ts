@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
-import { QUEUE_CAUSES } from "../../../core/controller/cause.ts";
+import { ADDED, QUEUE_CAUSES } from "../../../core/controller/cause.ts";
 import { fc, REPLAYED } from "../../support/property.ts";
 import {
   Priority,
@@ -373,4 +373,42 @@ test("SchedulingQueue equals a simple model of its guarantees", async () => {
     ),
     { numRuns: 300 },
   );
+});
+
+test("SchedulingQueue ends each of many pauses when it is due, whatever came before", async () => {
+  const key = fc.nat(60).map((number) => `default/key-${number}`);
+  const due = fc.option(fc.integer({ min: 1, max: 20 }));
+  const steps = fc.array(fc.tuple(key, due), { maxLength: 200, size: "max" });
+  await fc.assert(fc.asyncProperty(steps, async (steps) => {
+    const clock = new VirtualClock({ quietTurns: 1 });
+    const queue = new SchedulingQueue({ clock, causes: QUEUE_CAUSES });
+    const dues = new Map<string, number>();
+    for (const [key, due] of steps) {
+      dues.delete(key);
+      if (due === null) queue.remove(key);
+      else {
+        dues.set(key, due);
+        queue.add(key, ADDED);
+        const item = queue.take() ?? assert.fail(`${key} does not wait`);
+        assert.equal(item.key, key);
+        queue.setTimer(item, due, "retry");
+        queue.done(item);
+      }
+      assert.equal(queue.delayed, dues.size);
+      assert.equal(queue.size, dues.size);
+    }
+    while (dues.size > 0) {
+      const next = Math.min(...dues.values());
+      await clock.advance(next - clock.now());
+      const taken: string[] = [];
+      for (let item; (item = queue.take()) !== undefined;) {
+        taken.push(item.key);
+        queue.done(item);
+      }
+      const expected = [...dues.keys()].filter((key) => dues.get(key) === next);
+      assert.deepEqual(taken.toSorted(), expected.toSorted());
+      for (const key of expected) dues.delete(key);
+    }
+    assert.deepEqual([queue.size, clock.pendingTimers], [0, 0]);
+  }));
 });
