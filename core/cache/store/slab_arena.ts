@@ -65,6 +65,8 @@ export class SlabArena implements ByteRange {
   #current = -1;
   #allocatedBytes = 0;
   #liveUnits = 0;
+  /** Number of units of freed records. */
+  #deadUnits = 0;
 
   /**
    * @param maxDead Largest share of dead space: records are moved more often the
@@ -134,10 +136,12 @@ export class SlabArena implements ByteRange {
     slab.units[unit] = FREE;
     slab.live -= units;
     this.#liveUnits -= units;
+    this.#deadUnits += units;
     const number = address >>> UNITS_PER_SLAB_BITS;
     if (slab.live > 0) return;
     if (this.#liveUnits === 0) return this.clear();
     if (number === this.#current && slab.bytes.length <= SLAB_BYTES) {
+      this.#deadUnits -= slab.top;
       slab.top = 0; // it is written from the start again
     } else this.#release(number);
   }
@@ -145,7 +149,8 @@ export class SlabArena implements ByteRange {
   /** Frees all records. */
   clear(): void {
     for (const slab of this.#slabs) if (slab !== undefined) discard(slab);
-    this.#slabs.length = this.#allocatedBytes = this.#liveUnits = 0;
+    this.#slabs.length = this.#allocatedBytes = 0;
+    this.#liveUnits = this.#deadUnits = 0;
     this.#current = -1;
     this.bytes = NO_BYTES;
   }
@@ -206,26 +211,27 @@ export class SlabArena implements ByteRange {
     const slab = this.#slabs[number];
     if (slab === undefined) return;
     this.#allocatedBytes -= slab.memory.byteLength;
+    this.#deadUnits -= slab.top - slab.live;
     this.#slabs[number] = undefined;
     discard(slab);
   }
 
   /**
-   * Frees the slab with the smallest share of live records, which are moved, if
-   * there is much dead space.
+   * Frees the slab with the largest share of freed records, if they take much
+   * space: its other records are moved.
    */
   reclaim(): void {
-    const dead = this.#allocatedBytes - this.liveBytes;
-    if (dead < this.#allocatedBytes * this.#maxDead) return;
+    const dead = this.#deadUnits * UNIT;
+    if (dead <= this.#allocatedBytes * this.#maxDead) return;
     let worst = -1;
-    let leastShare = 1 - this.#maxDead;
+    let mostShare = this.#maxDead;
     for (let number = 0; number < this.#slabs.length; number++) {
       const slab = this.#slabs[number];
       if (slab === undefined) continue;
-      const share = slab.live / slab.units.length;
-      if (share < leastShare) {
+      const share = (slab.top - slab.live) / slab.units.length;
+      if (share > mostShare) {
         worst = number;
-        leastShare = share;
+        mostShare = share;
       }
     }
     const slab = this.#slabs[worst];

@@ -424,8 +424,8 @@ export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 /** Maximum size of a page in bytes; a page of this size gets no further object. */
 export const PAGE_BYTES: number = 96 * 1024;
 
-/** Share of dead space: moving a page is little beside compressing one. */
-const MAX_DEAD_SHARE = 1 / 8;
+/** Share of dead space: moving pages is little beside compressing one. */
+const MAX_DEAD_SHARE = 1 / 32;
 
 const DICTIONARY_OBJECTS = 8;
 /** Number of objects from which on a dictionary saves more than it takes. */

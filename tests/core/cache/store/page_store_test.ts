@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { usableDictionary } from "../../../../core/cache/store/page_codec.ts";
 import { PageStore } from "../../../../core/cache/store/tiers.ts";
@@ -34,6 +35,24 @@ test("PageStore reads the new page where a number is used again", () => {
     ]);
     assert.equal(store.objects, 0);
   }
+});
+
+test("PageStore takes a twentieth more than its pages while they change", () => {
+  const store = new PageStore();
+  store.ensureDictionary([]);
+  const add = (number: number) =>
+    store.add([number], () => wholeRange(randomBytes(8_000).toString("hex")));
+  const pages = Array.from({ length: 1_000 }, (_, number) => add(number));
+  store.reclaim();
+  const before = store.allocatedBytes;
+  for (let i = 0; i < 2_000; i++) {
+    const number = i * 7_919 % pages.length;
+    store.remove(pages[number] as number);
+    pages[number] = add(number);
+    store.reclaim();
+  }
+  const share = store.allocatedBytes / before;
+  assert.ok(share < 1.05, `${share}`);
 });
 
 const SAMPLES = Array.from(

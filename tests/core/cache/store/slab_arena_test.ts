@@ -82,6 +82,15 @@ test("SlabArena frees dead space while records are added and freed", () => {
   assert.ok(arena.allocatedBytes <= 256 * 1024);
 });
 
+test("SlabArena moves nothing while nothing was freed", () => {
+  const arena = new SlabArena(() => assert.fail("nothing has to move"), 1 / 32);
+  for (let owner = 0; owner < 1_000; owner++) {
+    arena.allocate(owner, 1_000);
+    arena.reclaim();
+  }
+  assert.ok(arena.liveBytes > 1_000_000);
+});
+
 test("SlabArena reuses an empty slab before it allocates a new one", () => {
   const arena = new SlabArena(() => assert.fail("nothing has to move"));
   const kept = arena.allocate(0, 2_000_000);
