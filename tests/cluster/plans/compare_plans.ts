@@ -76,6 +76,8 @@ const LIMIT_MS = 60 * 60_000;
 const START_MS = 300_000;
 /** Virtual time of the plans. */
 const PLANNED_TIME = "10m";
+/** Time after which objects are read though something is written, in milliseconds. */
+const MOVING_MS = 10_000;
 /** Objects that are written at a time. */
 const WRITES = 16;
 
@@ -190,22 +192,42 @@ function sizeOf(snapshot: Snapshot): number {
 
 /** Waits until nothing changes in a cluster, and an operator has no work. */
 async function settle(
-  { read, still }: Cluster,
+  { client, read, still }: Cluster,
   program?: Program,
 ): Promise<Snapshot> {
   let last = "";
   let since = performance.now();
+  let seen: string | undefined;
+  let settled:
+    | { readonly revision: string | undefined; readonly snapshot: Snapshot }
+    | undefined;
+  let readAt = since;
   return await until("nothing changes in the cluster", async () => {
     if (program?.code !== undefined) throw new Error(program.describe());
     if (isAtWork(program?.output ?? "")) return false;
-    const snapshot = await read();
-    const now = revisions(snapshot);
-    if (now !== last) {
-      last = now;
-      since = performance.now();
+    // One number for all objects: to read them costs seconds of each server.
+    const revision = await revisionOf(client);
+    const isMoving = revision !== seen;
+    seen = revision;
+    if (isMoving && performance.now() - readAt < MOVING_MS) return false;
+    if (revision !== settled?.revision) {
+      const snapshot = await read();
+      readAt = performance.now();
+      settled = { revision, snapshot };
+      const now = revisions(snapshot);
+      if (now !== last) {
+        last = now;
+        since = readAt;
+      }
     }
-    return performance.now() - since > still && snapshot;
-  }, { within: LIMIT_MS, every: 1_000 });
+    return performance.now() - since > still && settled?.snapshot;
+  }, { within: LIMIT_MS, every: 500 });
+}
+
+/** Revision of the store of a cluster, which each write of an object changes. */
+async function revisionOf(client: Client): Promise<string | undefined> {
+  const { metadata } = await client.list(Namespace, { limit: 1 });
+  return metadata.resourceVersion;
 }
 
 /** Runs a version of an operator as a process until it is done, and what is then. */
@@ -242,6 +264,8 @@ const CONTROLLER_MANAGER = "kube-controller-manager";
 const FIGHT_TIMES = 3;
 /** Longest time in which an operator takes a field again, in milliseconds. */
 const ANSWER_MS = 30_000;
+/** Time between two looks at the fields of the rival: many gets, in milliseconds. */
+const LOOK_MS = 2_000;
 
 /** Sets the fields of the rival in an object; returns which are its own then. */
 async function setByRival(
@@ -290,7 +314,7 @@ async function fight(
       owned.set(object, await setByRival(client, object));
     });
     if (!objects.some(isOpen)) break;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
   return new Set(objects.filter((object) => !isOpen(object)).map(objectText));
 }

@@ -102,7 +102,8 @@ const FOLDER_SYNC: PlanCase = {
   setup: [
     "git init -q origin && cd origin",
     "i=0; while [ $i -lt $COUNT ]; do case $((i % 5)) in 2) end=-refused;; *) end=;; esac",
-    'printf "apiVersion: v1\\nkind: ConfigMap\\nmetadata: { name: p$i$end, namespace: plans }\\ndata: { version: \\"2\\" }\\n" > p$i.yaml',
+    // A folder may have a thousand files.
+    'printf -- "---\\napiVersion: v1\\nkind: ConfigMap\\nmetadata: { name: p$i$end, namespace: plans }\\ndata: { version: \\"2\\" }\\n" >> p$((i / 10)).yaml',
     "i=$((i + 1)); done",
     'git add -A && git -c user.name=a -c user.email=a@example.com commit -qm "Add objects"',
     "cd .. && git clone -q origin clone",
@@ -116,6 +117,49 @@ const FOLDER_SYNC: PlanCase = {
     data: { version: "3" },
   }),
   finds: ["change", "delete", "takeover"],
+};
+
+const NIGHTLY_CLEANER: PlanCase = {
+  file: "nightly_cleaner.ts",
+  old: [["const KEPT_MS = 7 ", "const KEPT_MS = 700 "], [
+    'cron: "0 3 * * *"',
+    'cron: "0 3 1 1 *"',
+  ]],
+  objects: 1,
+  // It has not run for days: the missed night is made up.
+  first: [{
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      namespace: "default",
+      name: "nightly-cleaner",
+      annotations: { "jobs.coracle.dev/nightly-cleaner": ago(3) },
+    },
+  }],
+  make: (name, index) => [{
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: metadataOf(name),
+    spec: {
+      template: {
+        spec: {
+          restartPolicy: "Never",
+          containers: [{ name: "a", image: "a:1" }],
+        },
+      },
+    },
+    status: {
+      startTime: ago(index % 2 === 0 ? 9 : 2),
+      completionTime: ago(index % 2 === 0 ? 9 : 2),
+      succeeded: 1,
+      conditions: ["SuccessCriteriaMet", "Complete"].map((type) => ({
+        type,
+        status: "True",
+        lastTransitionTime: ago(index % 2 === 0 ? 9 : 2),
+      })),
+    },
+  }],
+  finds: ["delete"],
 };
 
 export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
@@ -432,46 +476,10 @@ export const PLAN_CASES: Readonly<Record<string, PlanCase>> = {
     refuses: { group: "", resource: "configmaps", field: "data" },
     finds: ["failure"],
   },
-  nightly_cleaner: {
-    file: "nightly_cleaner.ts",
-    old: [["const KEPT_MS = 7 ", "const KEPT_MS = 700 "], [
-      'cron: "0 3 * * *"',
-      'cron: "0 3 1 1 *"',
-    ]],
-    objects: 1,
-    // It has not run for days: the missed night is made up.
-    first: [{
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: {
-        namespace: "default",
-        name: "nightly-cleaner",
-        annotations: { "jobs.coracle.dev/nightly-cleaner": ago(3) },
-      },
-    }],
-    make: (name, index) => [{
-      apiVersion: "batch/v1",
-      kind: "Job",
-      metadata: metadataOf(name),
-      spec: {
-        template: {
-          spec: {
-            restartPolicy: "Never",
-            containers: [{ name: "a", image: "a:1" }],
-          },
-        },
-      },
-      status: {
-        startTime: ago(index % 2 === 0 ? 9 : 2),
-        completionTime: ago(index % 2 === 0 ? 9 : 2),
-        succeeded: 1,
-        conditions: ["SuccessCriteriaMet", "Complete"].map((type) => ({
-          type,
-          status: "True",
-          lastTransitionTime: ago(index % 2 === 0 ? 9 : 2),
-        })),
-      },
-    }],
+  nightly_cleaner: NIGHTLY_CLEANER,
+  // The first deletion that is refused ends a run.
+  nightly_cleaner_refused: {
+    ...NIGHTLY_CLEANER,
     refuses: { group: "batch", resource: "jobs" },
     finds: ["delete", "failure"],
   },

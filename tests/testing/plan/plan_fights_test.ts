@@ -74,9 +74,9 @@ test("plan: a status that the cluster writes again is no fight of the operator",
       template: { metadata: { labels }, spec: { containers } },
     },
   });
-  // A newer controller has written it; the simulated one does not know it.
+  // The simulated controllers take it away when the pods run.
   await client.status.patch(Deployment, key, {
-    status: { terminatingReplicas: 0 },
+    status: { unavailableReplicas: 2 },
   }, { fieldManager: "kube-controller-manager" });
   const { changes, fights } = await planFor(server.transport, "site_image");
   const change = changes.find(({ kind }) => kind === "Deployment");

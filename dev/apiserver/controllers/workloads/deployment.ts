@@ -517,6 +517,7 @@ class Rollout {
     return {
       observedGeneration: generation,
       ...Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0)),
+      ...this.#terminating(),
       ...(status?.collisionCount !== undefined &&
         { collisionCount: status.collisionCount }),
       conditions: withCondition(
@@ -528,6 +529,17 @@ class Rollout {
         ),
       ),
     };
+  }
+
+  /** Number of terminating pods, unless a ReplicaSet that was synced has none. */
+  #terminating(): Pick<DeploymentStatus, "terminatingReplicas"> {
+    const synced = this.#all.flatMap((set) =>
+      set?.status?.observedGeneration ? [set] : []
+    );
+    const countOf = (set: ReplicaSet) => set.status?.terminatingReplicas;
+    return synced.every((set) => countOf(set) !== undefined)
+      ? { terminatingReplicas: sum(synced, countOf) }
+      : {};
   }
 
   /** Writes the status of a rollout; returns the delay until its deadline is due. */

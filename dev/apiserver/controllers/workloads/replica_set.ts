@@ -17,6 +17,7 @@ import {
   createPods,
   deletionOrder,
   isActive,
+  isFinished,
   matchesTemplate,
   podFrom,
   readiness,
@@ -66,8 +67,14 @@ async function syncReplicas<T extends Replicated>(
   selectorOf: (owner: T) => LabelSelector | undefined,
 ): Promise<number | undefined> {
   const { replicas = 1, minReadySeconds, template } = owner.spec ?? {};
-  const claim = async () =>
-    (await api.claim(Pod, kind, owner, selectorOf(owner))).filter(isActive);
+  let terminating = 0;
+  const claim = async () => {
+    const claimed = await api.claim(Pod, kind, owner, selectorOf(owner));
+    const running = claimed.filter((pod) => !isFinished(pod));
+    const active = running.filter(isActive);
+    terminating = running.length - active.length;
+    return active;
+  };
   let failure: { reason: string; error: unknown } | undefined;
   let pods = await claim();
   const difference = replicas - pods.length;
@@ -104,6 +111,8 @@ async function syncReplicas<T extends Replicated>(
     ...(labelled > 0 && { fullyLabeledReplicas: labelled }),
     ...(ready > 0 && { readyReplicas: ready }),
     ...(available > 0 && { availableReplicas: available }),
+    // A ReplicationController does not have it.
+    ...(kind.kind === ReplicaSet.kind && { terminatingReplicas: terminating }),
     observedGeneration: owner.metadata.generation,
     ...(conditions.length > 0 && { conditions }),
   });

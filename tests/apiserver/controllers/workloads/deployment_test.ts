@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Deployment, Node, Pod, ReplicaSet } from "@coracle/operator/kinds";
+import {
+  Deployment,
+  Node,
+  Pod,
+  ReplicaSet,
+  ReplicationController,
+} from "@coracle/operator/kinds";
 import { workloadTest } from "../../support/workload_case.ts";
 
 const key = { namespace: "default", name: "web" };
@@ -37,6 +43,7 @@ test(
       updatedReplicas: 2,
       readyReplicas: 2,
       availableReplicas: 2,
+      terminatingReplicas: 0,
       conditions: undefined,
     });
     assert.deepEqual(
@@ -114,5 +121,43 @@ test(
     assert.equal(Object.hasOwn(metadata, "ownerReferences"), false);
     const { spec = {} } = await client.get(Node, { name: "node-1" });
     assert.equal(Object.hasOwn(spec, "taints"), false);
+  }),
+);
+
+test(
+  "a Deployment and its ReplicaSet count the pods that still terminate",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    await client.create(Deployment, web());
+    await clock.advance(1_000);
+    const { items: [pod] } = await client.list(Pod, { namespace: "default" });
+    const counts = async (milliseconds: number) => {
+      await clock.advance(milliseconds);
+      const { items } = await client.list(ReplicaSet, { namespace: "default" });
+      const { status } = await client.get(Deployment, key);
+      return [...items, { status }].map(({ status }) => [
+        status?.replicas,
+        status?.terminatingReplicas,
+      ]);
+    };
+    await client.delete(Pod, pod!.metadata);
+    assert.deepEqual(await counts(1), [[2, 1], [2, 1]]);
+    assert.deepEqual(await counts(60_000), [[2, 0], [2, 0]]);
+  }),
+);
+
+test(
+  "a ReplicationController has no number of terminating pods, as on a cluster",
+  workloadTest({ simulate: true }, async ({ client, clock }) => {
+    const { replicas, template } = web().spec!;
+    await client.create(ReplicationController, {
+      metadata: key,
+      spec: { replicas, selector: labels, template },
+    });
+    await clock.advance(1_000);
+    const { status } = await client.get(ReplicationController, key);
+    assert.deepEqual([
+      status?.readyReplicas,
+      Object.keys(status ?? {}).includes("terminatingReplicas"),
+    ], [2, false]);
   }),
 );
