@@ -8,6 +8,11 @@ interface SystemError {
 /** Maximum length of a chain of causes, which may be circular. */
 const MAX_CHAIN = 8;
 
+/** Message of an error, or anything else that was thrown as text. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /**
  * Message of anything that was thrown, with the message of the system error that
  * caused it: Node's `fetch` only says "fetch failed". Messages of other causes are

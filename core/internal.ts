@@ -135,7 +135,7 @@ export {
   type ValidationRule,
 } from "./crd/kind_definition.ts";
 export { kindNames } from "./crd/kind_names.ts";
-export { messageWithCause, textWithCause } from "./error_text.ts";
+export { errorMessage, messageWithCause, textWithCause } from "./error_text.ts";
 export { LineSplitter } from "./json/line_splitter.ts";
 export { mutableCopy } from "./json/prune.ts";
 export { leveledLogger, stackText } from "./logger.ts";
@@ -157,6 +157,9 @@ export {
   type JsonDifference,
   jsonEquals,
   type JsonObject,
+  ownValue,
+  setOwn,
 } from "./patch/json_value.ts";
 export { applyMergePatch } from "./patch/merge_patch.ts";
 export type { OpenApiSchema } from "./patch/schema.ts";
+export { compareTexts } from "./text_order.ts";

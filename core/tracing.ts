@@ -1,4 +1,5 @@
 import { attempt, isPromise } from "./callback.ts";
+import { errorMessage } from "./error_text.ts";
 
 /** Attributes of a span. */
 export type SpanAttributes = Readonly<
@@ -16,7 +17,7 @@ export interface Span {
     /** Trace flags; bit 0 is set if the trace is sampled. */
     readonly traceFlags: number;
   };
-  /** Sets an attribute. */
+  /** Sets an attribute, which replaces an earlier one of its name. */
   setAttribute(name: string, value: string | number | boolean): unknown;
   /** Sets the status: 0 for unset, 1 for success, 2 for an error. */
   setStatus(
@@ -24,7 +25,7 @@ export interface Span {
   ): unknown;
   /** Records an error. */
   recordException(error: Error | string): void;
-  /** Ends the span. */
+  /** Ends the span, whose duration this call concludes. */
   end(): void;
 }
 
@@ -123,7 +124,7 @@ export function inSpan<R>(
 /** Records an error in a span and sets its status. */
 export function spanFailed(span: Span, error: unknown): void {
   span.recordException(error instanceof Error ? error : String(error));
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   span.setStatus({ code: 2, message });
 }
 

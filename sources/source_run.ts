@@ -8,6 +8,7 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
+import { errorMessage } from "../core/error_text.ts";
 
 /** Minimum time in milliseconds between equal warnings of external causes. */
 const WARNING_PAUSE_MS = 60_000;
@@ -113,7 +114,7 @@ export class SourceRun<P extends KubernetesObject> {
    */
   failed(operation: string, error: unknown): void {
     if (this.ended) return;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     const level = this.#failures.get(operation) === message ? "debug" : "warn";
     this.#failures.set(operation, message);
     this.context.log[level](operation, { error });

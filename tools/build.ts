@@ -2,8 +2,8 @@
  * Builds `dist` of the packages from their sources: `npm run build`, or
  * `npm run build -- operator` and `npm run build -- dev` one of them.
  *
- * The compiler writes declarations file by file; those that an entry point needs
- * are copied. The code of all entry points of a package is bundled, with what
+ * The compiler writes declarations file by file; `declarations.ts` selects those
+ * that an entry point needs. The code of all entry points of a package is bundled, with what
  * several of them share in chunks: a program that imports one loads a few dozen
  * files instead of hundreds, in a third of the time. What the sources import
  * dynamically stays a file of its own, loaded when needed. The development package
@@ -18,7 +18,6 @@
  */
 import { execFileSync } from "node:child_process";
 import {
-  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -30,6 +29,7 @@ import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { neededDeclarations } from "./declarations.ts";
 
 /** The part of package.json that says what there is to build. */
 interface Package {
@@ -59,6 +59,16 @@ const VENDORED: Readonly<Record<string, string>> = {
   "#ws": `export * from "ws";`,
   "#yaml": `export * from "yaml";`,
 };
+
+/** Imports, as esbuild writes them: first in a file, or first of a module in it. */
+const IMPORTS =
+  /^((?:\/\/ [\w./-]+\n)?)((?:import (?:[\w$]+(?:, )?)?(?:\{[^}]*\}|\* as [\w$]+)?(?: from )?"[^"]+";\n)+)/gm;
+/** Exports, as esbuild writes them: last in a file. */
+const EXPORTS = /(?:^|\n)export \{[^}]*\};\s*$/;
+const NAMED_TWICE = /^var (\w+) = class _\1\b/gm;
+/** What stands for the mark of a private name, in code and in texts. */
+const PRIVATE = "private$";
+const PRIVATE_NAME = /(?<![\w"'`/\\#&])#(?=[A-Za-z_])/g;
 
 /** Where the compiler writes the declarations of all sources. */
 const DECLARATIONS = ".cache/declarations";
@@ -95,16 +105,19 @@ function build(name: string): void {
     readFileSync(join(folder, "package.json"), "utf8"),
   ) as Package;
   // The sources that package.json and the command line want as built files.
-  const entryPoints = [
-    ...Object.values(exports).flatMap((paths) =>
-      typeof paths === "string" ? [] : paths.default
-    ),
-    ...Object.values(bin),
-    ...PROGRAMS[name] ?? [],
-  ].map((built) => built.replace("./dist/", "").replace(/\.js$/, ".ts"));
+  const sourceOf = (built: string): string =>
+    built.replace("./dist/", "").replace(/\.js$/, ".ts");
+  const entryPoints = Object.entries(exports).flatMap(([subpath, paths]) =>
+    typeof paths === "string"
+      ? []
+      : { file: sourceOf(paths.default), isPublic: subpath !== "./internal" }
+  );
+  for (const built of [...Object.values(bin), ...PROGRAMS[name] ?? []]) {
+    entryPoints.push({ file: sourceOf(built), isPublic: false });
+  }
   const dist = join(folder, "dist");
   rmSync(dist, { recursive: true, force: true });
-  copyDeclarations(folder, entryPoints);
+  writeDeclarations(folder, entryPoints);
   const options = [
     "--target=node22",
     `--outdir=${dist}`,
@@ -112,48 +125,104 @@ function build(name: string): void {
   ];
   run(
     "esbuild",
-    ...entryPoints.map((entry) => join(folder, entry)),
+    ...entryPoints.map(({ file }) => join(folder, file)),
     ...["--bundle", "--splitting", "--format=esm", "--platform=node"],
     ...["--packages=external", `--outbase=${folder}`],
     "--chunk-names=chunks/[name]-[hash]",
     ...options,
   );
-  const outputs = globSync(`${dist}/**/*.js`);
-  for (const file of outputs) {
-    writeFileSync(file, linked(readFileSync(file, "utf8"), imports));
-  }
-  // Without indentation the package is smaller by a fifth; names and lines stay for
-  // stack traces.
+  // Without indentation and long names of local variables the package is smaller by
+  // a third. Stack traces keep the names of functions, classes and methods, which
+  // `partsOf` hides from the compiler.
+  const outputs = globSync(`${dist}/**/*.js`).map((file) => {
+    const parts = partsOf(linked(readFileSync(file, "utf8"), imports));
+    writeFileSync(file, parts.body);
+    return { file, ...parts };
+  });
   run(
     "esbuild",
-    ...outputs,
-    ...["--minify-whitespace", "--minify-syntax", "--line-limit=250"],
+    ...outputs.map(({ file }) => file),
+    ...["--minify", "--line-limit=250"],
     ...[`--outbase=${dist}`, "--allow-overwrite"],
     ...options,
   );
+  for (const { file, imported, exported } of outputs) {
+    const body = readFileSync(file, "utf8").replaceAll(PRIVATE, "#");
+    writeFileSync(file, `${imported}${body}${exported}`);
+  }
   for (const dependency of Object.keys(imports)) vendor(dependency);
 }
 
-/** Copies the declarations of the entry points with those that they import. */
-function copyDeclarations(
+/** Writes the declarations that the entry points need; docs for public ones only. */
+function writeDeclarations(
   folder: string,
-  entryPoints: readonly string[],
+  entryPoints: readonly { readonly file: string; readonly isPublic: boolean }[],
 ): void {
   const from = join(DECLARATIONS, folder);
-  const seen = new Set<string>();
-  const visit = (path: string): void => {
-    const file = join(from, path);
-    if (seen.has(path) || !existsSync(file)) return;
-    seen.add(path);
-    cpSync(file, join(folder, "dist", path));
-    const text = readFileSync(file, "utf8");
-    for (
-      const [, other = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.[jt]s["']/g)
-    ) {
-      visit(join(dirname(path), `${other}.d.ts`));
-    }
-  };
-  for (const entry of entryPoints) visit(entry.replace(/\.ts$/, ".d.ts"));
+  const declared = entryPoints.map(({ file, isPublic }) => ({
+    file: file.replace(/\.ts$/, ".d.ts"),
+    isPublic,
+  }));
+  const declarations = neededDeclarations({
+    read(path) {
+      const file = join(from, path);
+      return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+    },
+    entryPoints: declared.map(({ file }) => file),
+    undocumented: declared.filter(({ isPublic }) => !isPublic)
+      .map(({ file }) => file),
+  });
+  for (const [path, text] of declarations) {
+    const file = join(folder, "dist", path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+}
+
+/**
+ * Parts of a bundled file, of which the compiler gets the body: in a text without
+ * imports and exports it leaves the names of the top level as they are, and it
+ * takes private names for public ones.
+ */
+function partsOf(code: string): {
+  readonly imported: string;
+  readonly body: string;
+  readonly exported: string;
+} {
+  if (code.includes(PRIVATE)) {
+    throw new Error(`Cannot build: a file contains ${PRIVATE}`);
+  }
+  let [imported = ""] = /^(?:#!.*\n)?/.exec(code) ?? [];
+  let exported = "";
+  const body = withOwnNames(code.slice(imported.length))
+    .replaceAll(IMPORTS, (_, module: string, statements: string) => {
+      imported += compact(statements);
+      return module;
+    })
+    .replace(EXPORTS, (statement) => {
+      exported = compact(statement);
+      return "";
+    })
+    .replaceAll(PRIVATE_NAME, PRIVATE);
+  return { imported, body, exported };
+}
+
+/**
+ * Code whose classes have their names: esbuild turns one that mentions itself into
+ * `var Client = class _Client`.
+ */
+function withOwnNames(code: string): string {
+  let text = code;
+  for (const [head, name = ""] of code.matchAll(NAMED_TWICE)) {
+    text = text.replace(head, `class ${name}`)
+      .replaceAll(new RegExp(`\\b_${name}\\b`, "g"), name);
+  }
+  return text;
+}
+
+/** Import or export statements without needless white space. */
+function compact(statements: string): string {
+  return statements.replaceAll(/\s+/g, " ").replaceAll(/ ?([{},;"]) ?/g, "$1");
 }
 
 /** Code with the names of copied dependencies, and without needless imports. */

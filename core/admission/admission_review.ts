@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import type { StatusCause } from "../api/api_error.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { parseReview, WebhookRefusal } from "../client/webhook_host.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import { isJsonObject } from "../patch/json_value.ts";
+import type { AdmissionDecision } from "./admission_result.ts";
 
 /** Operation that the API server asks about. */
 export type AdmissionOperation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
@@ -43,7 +43,7 @@ export interface AdmissionRequest {
 }
 
 /** API version of the reviews that are understood. */
-export const REVIEW_VERSION = "admission.k8s.io/v1";
+const REVIEW_VERSION = "admission.k8s.io/v1";
 
 /** Maximum length of a UID, in characters. */
 const MAX_UID = 256;
@@ -132,14 +132,7 @@ function userIn(value: unknown): AdmissionUser {
 /** Answer to a request, before it is encoded. */
 export interface AdmissionAnswer {
   /** Refusal of the request; undefined if it is allowed. */
-  readonly status?:
-    | {
-      readonly code: number;
-      readonly reason: string;
-      readonly message: string;
-      readonly causes: readonly StatusCause[];
-    }
-    | undefined;
+  readonly status?: AdmissionDecision["denied"];
   readonly warnings?: readonly string[] | undefined;
   readonly patch?: readonly JsonPatchOperation[] | undefined;
 }

@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { WebhookRefusal, type WebhookRoutes } from "../client/webhook_host.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import { CONVERT_PATH } from "../conversion/register_conversion.ts";
-import { shortText } from "../error_text.ts";
+import { errorMessage, shortText } from "../error_text.ts";
 import type { Logger } from "../logger.ts";
 import { readBody, replyText } from "../node_http.ts";
 import type { Counter, Metrics } from "../metrics.ts";
@@ -198,7 +198,7 @@ export class WebhookListener {
         replyText(response, status, message);
         return;
       }
-      const text = error instanceof Error ? error.message : String(error);
+      const text = errorMessage(error);
       replyText(response, 500, shortText(text, MAX_TEXT));
     }
   }

@@ -32,7 +32,8 @@ export interface WebhookServerOptions {
       /** Name of the Service. */
       readonly name: string;
       /**
-       * Port of the Service.
+       * Port at which API servers call the Service, which may lead to another of
+       * the listener.
        *
        * @default {443}
        */
@@ -110,12 +111,6 @@ const SERVICE_RULES: OptionRules<
   NonNullable<WebhookServerOptions["service"]>
 > = { namespace: "name?", name: "name", port: "port?" };
 
-const FILE_RULES = {
-  certFile: "name",
-  keyFile: "name",
-  caFile: "name",
-} as const;
-
 const CALLER_RULES: OptionRules<
   NonNullable<WebhookServerOptions["callers"]>
 > = { caFile: "name", names: "strings?" };
@@ -137,7 +132,11 @@ export const WEBHOOK_SERVER_OPTIONS: OptionTable<
     type: "any",
     default: "self",
     words: ["self", "cert-manager"],
-    check: checkCertificates,
+    check: (value, subject) =>
+      checkCertificatesOption(value, subject, {
+        words: ["self", "cert-manager"],
+        files: ["certFile", "keyFile", "caFile"],
+      }),
   },
   callers: { type: "object?", options: CALLER_RULES, check: checkCallers },
   name: { type: "name?", check: checkName },
@@ -191,21 +190,32 @@ function checkUrl(url: string, subject: string): void {
   );
 }
 
-function checkCertificates(value: unknown, subject: string): void {
-  if (value === "self" || value === "cert-manager") return;
+/**
+ * Checks the option `certificates` of a server: a word, the paths of files, or a
+ * directory.
+ */
+export function checkCertificatesOption(
+  value: unknown,
+  subject: string,
+  { words, files }: {
+    readonly words: readonly string[];
+    readonly files: readonly string[];
+  },
+): void {
+  if (typeof value === "string" && words.includes(value)) return;
   if (typeof value !== "object" || value === null) {
+    const known = words.map((word) => `"${word}", `).join("");
     throw new TypeError(
-      `Cannot read the options of ${subject}: "certificates" must be "self", "cert-manager", or an object with files or a directory: received ${
+      `Cannot read the options of ${subject}: "certificates" must be ${known}or an object with files or a directory: received ${
         shown(value)
       }`,
     );
   }
-  const owner = `${subject}, certificates`;
-  const isDirectory = "directory" in value;
+  const names = "directory" in value ? ["directory"] : files;
   checkOptions(
     value,
-    isDirectory ? { directory: "name" } : FILE_RULES,
-    owner,
+    Object.fromEntries(names.map((name) => [name, "name"])),
+    `${subject}, certificates`,
   );
 }
 

@@ -50,6 +50,7 @@ import {
   type WebhookPlace,
   type WebhookServerSettings,
 } from "./webhook_options.ts";
+import { errorMessage } from "../error_text.ts";
 
 /** Health of the webhooks of an operator. */
 export interface WebhookHealth {
@@ -369,7 +370,7 @@ export class Webhooks {
   #failed(error: unknown): void {
     if (this.#deps.signal.aborted) return;
     this.#failures++;
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorMessage(error);
     const { log } = this.#deps;
     // Each cause once: a Service takes a while to lead to the first replica.
     if (text !== this.#error) {
@@ -758,7 +759,7 @@ class ListenerEndpoint implements Endpoint {
       });
     } catch (error) {
       this.#deps.signal.throwIfAborted();
-      const text = error instanceof Error ? error.message : String(error);
+      const text = errorMessage(error);
       throw text.startsWith("Cannot reach the webhooks")
         ? error
         : cannot(text.replace(/^.*?: /, ""));

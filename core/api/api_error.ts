@@ -1,4 +1,4 @@
-/** Details of a Kubernetes Status. */
+/** What a Kubernetes Status is about: the object, the causes, and when to try again. */
 export interface StatusDetails {
   /** Name of the object of the request. */
   readonly name?: string | undefined;

@@ -37,7 +37,7 @@ export interface ResolvedKind<T extends KubernetesObject = KubernetesObject>
   extends Kind<T> {
   /** Plural name in paths, such as `deployments`. */
   readonly plural: string;
-  /** Scope of the kind. */
+  /** Whether each object is in a namespace, or in the cluster as a whole. */
   readonly scope: "Namespaced" | "Cluster";
 }
 

@@ -2,11 +2,11 @@
 export interface OwnerReference {
   /** API version of the owner, such as `apps/v1`. */
   apiVersion: string;
-  /** Kind of the owner. */
+  /** Kind of the owner, such as `Deployment`. */
   kind: string;
   /** Name of the owner, which is in the same namespace or cluster-scoped. */
   name: string;
-  /** UID of the owner. */
+  /** UID of the owner: a later object of its name is another owner. */
   uid: string;
   /** Whether the owner is the managing controller; at most one owner is. */
   controller?: boolean | undefined;
@@ -32,7 +32,7 @@ export interface ManagedFieldsEntry {
   subresource?: string | undefined;
 }
 
-/** Metadata of an object. */
+/** Metadata of an object, the same for all kinds. */
 export interface ObjectMeta {
   /** Name, unique among the objects of the kind in the namespace. */
   name: string;
@@ -49,11 +49,11 @@ export interface ObjectMeta {
    * the spec.
    */
   generation?: number | undefined;
-  /** Time of creation. */
+  /** Time of creation by the clock of the server, in RFC 3339 to the second. */
   creationTimestamp?: string | undefined;
   /** Time at which the deletion was requested; absent without a deletion. */
   deletionTimestamp?: string | undefined;
-  /** Grace period of the deletion in seconds. */
+  /** Seconds that the deletion leaves the object, such as for a Pod to end. */
   deletionGracePeriodSeconds?: number | undefined;
   /** Labels, which selectors match. */
   labels?: Record<string, string> | undefined;
@@ -83,7 +83,7 @@ export interface UntypedObject extends KubernetesObject {
   [field: string]: unknown;
 }
 
-/** Metadata of a list. */
+/** Metadata of a list, or of one page of it. */
 export interface ListMeta {
   /** Resource version of the list, at which a watch can start. */
   resourceVersion?: string | undefined;
@@ -99,7 +99,7 @@ export interface ListMeta {
 export interface ObjectList<T extends KubernetesObject> {
   /** Metadata of the page. */
   readonly metadata: ListMeta;
-  /** Objects of the page. */
+  /** Objects of this page; `metadata.continue` leads to the next. */
   readonly items: T[];
 }
 

@@ -1,3 +1,5 @@
+import { compareTexts } from "../text_order.ts";
+
 /**
  * Compares API versions by upstream's version priority: stable before beta
  * before alpha, newer before older; other names follow in alphabetical order.
@@ -20,5 +22,5 @@ export function compareVersions(a: string, b: string): number {
   for (const index of [0, 1, 2] as const) {
     if (left[index] !== right[index]) return right[index] - left[index];
   }
-  return a < b ? -1 : a > b ? 1 : 0;
+  return compareTexts(a, b);
 }

@@ -155,7 +155,7 @@ export interface OperatorHandle {
         readonly debug: boolean;
         /** Server of the metrics, if they are secure. */
         readonly metrics: {
-          /** Whether they have a port of their own, with HTTPS. */
+          /** Whether the metrics have a port of their own, with HTTPS. */
           readonly secure: boolean;
           /** Port to listen on. */
           readonly port: number;

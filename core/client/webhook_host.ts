@@ -63,7 +63,7 @@ export function parseReview(
 
 /** How an API server reaches a served webhook, as `clientConfig` of its registration. */
 export interface WebhookClientConfig {
-  /** URL of the webhook. */
+  /** URL of a webhook that no Service is in front of. */
   readonly url?: string | undefined;
   /** Service in front of the webhook. */
   readonly service?:

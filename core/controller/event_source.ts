@@ -47,7 +47,7 @@ export type PrimaryCache<P extends KubernetesObject> = Omit<
 export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
   /** Name of the controller. */
   readonly controller: string;
-  /** Kind of the primaries. */
+  /** Kind that the controller reconciles. */
   readonly primaryKind: Kind<P>;
   /** Cache of the primaries. */
   readonly primaries: PrimaryCache<P>;

@@ -7,7 +7,7 @@ export interface ObjectHistory {
   readonly controller: string;
   /** Key of the object, as `namespace/name` or `name`. */
   readonly object: string;
-  /** Whether the object is in the cache. */
+  /** Whether the cache has the object, so that runs can read it. */
   readonly known: boolean;
   /** Whether a run of the object is in progress. */
   readonly running: boolean;

@@ -10,6 +10,7 @@ import {
   jsonEquals,
   type JsonObject,
   ownValue,
+  setOwn,
 } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 
@@ -197,7 +198,7 @@ function put(holder: unknown, step: KeptStep | 0, value: unknown): void {
     else holder[index] = copy;
   } else if (isJsonObject(holder) && typeof step === "string") {
     if (copy === undefined) delete holder[step];
-    else set(holder, step, copy);
+    else setOwn(holder, step, copy);
   }
 }
 
@@ -207,18 +208,4 @@ function indexOf(list: readonly unknown[], step: KeptStep): number {
     isJsonObject(item) && isJsonObject(step) &&
     Object.entries(step).every(([key, value]) => jsonEquals(item[key], value))
   );
-}
-
-/** Sets a field, also one that is named `__proto__`. */
-function set(
-  object: Record<string, unknown>,
-  name: string,
-  value: unknown,
-): void {
-  Object.defineProperty(object, name, {
-    value,
-    configurable: true,
-    enumerable: true,
-    writable: true,
-  });
 }

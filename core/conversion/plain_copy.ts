@@ -1,3 +1,5 @@
+import { setOwn } from "../patch/json_value.ts";
+
 /**
  * Copies a value as JSON, and freezes the copy: fields without a value are left
  * out.
@@ -46,11 +48,7 @@ function copied(value: unknown, path: (string | number)[]): unknown {
     path.push(name);
     const below = copied(field, path);
     path.pop();
-    if (name !== "__proto__") fields[name] = below;
-    else {Object.defineProperty(fields, name, {
-        value: below,
-        enumerable: true,
-      });}
+    setOwn(fields, name, below);
   }
   return Object.freeze(fields);
 }

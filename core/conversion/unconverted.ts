@@ -21,7 +21,7 @@ export interface Failed {
 }
 
 /** Whether an object stands for one that could not be converted. */
-export function isUnconverted(
+function isUnconverted(
   { spec, metadata }:
     & { readonly spec?: unknown }
     & Pick<

@@ -1,5 +1,6 @@
 import { isJsonObject } from "../patch/json_value.ts";
 import type { StandardSchema } from "./standard_schema.ts";
+import { errorMessage } from "../error_text.ts";
 
 /** A JSON Schema of any dialect, as a schema library returns it. */
 export interface JsonSchema {
@@ -116,7 +117,7 @@ export function jsonSchemaOf(
   } catch (error) {
     throw new TypeError(
       `Cannot read the schema of ${where}: ${standard.vendor} cannot write it as JSON Schema: received ${
-        error instanceof Error ? error.message : String(error)
+        errorMessage(error)
       }`,
       { cause: error },
     );

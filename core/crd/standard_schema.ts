@@ -18,7 +18,7 @@ export interface StandardIssue {
 export interface StandardSchema<Input = unknown, Output = Input> {
   /** Properties of Standard Schema. */
   readonly "~standard": {
-    /** Version of Standard Schema. */
+    /** Version of the interface, which is to be 1. */
     readonly version: 1;
     /** Name of the library. */
     readonly vendor: string;

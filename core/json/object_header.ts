@@ -108,7 +108,7 @@ export interface EventHeader {
   readonly apiVersion: string;
   /** Kind of the object; empty if its watch or list leaves it out. */
   readonly kind: string;
-  /** Name of the object. */
+  /** Name, unique in the namespace. */
   readonly name: string;
   /** Namespace of the object; empty for cluster-scoped objects. */
   readonly namespace: string;
@@ -122,13 +122,13 @@ export interface EventHeader {
   readonly generation: number | undefined;
   /** Deletion timestamp; undefined unless the object is being deleted. */
   readonly deletionTimestamp: string | undefined;
-  /** Finalizers of the object. */
+  /** Finalizers in their order; an empty list without any. */
   readonly finalizers: readonly string[];
   /** All labels; {@linkcode EventHeader.label} reads a single one. */
   readonly labels: Readonly<Record<string, string>>;
   /** All annotations; {@linkcode EventHeader.annotation} reads a single one. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** Owner references of the object. */
+  /** Owners in their order; an empty list without any. */
   readonly ownerReferences: readonly OwnerReference[];
   /**
    * Whether only the identity of the object is known: its name, namespace, UID,
@@ -284,7 +284,7 @@ export class ObjectHeader implements ByteRange, EventHeader {
       : undefined;
   }
 
-  /** Finalizers of the object. */
+  /** Finalizers in their order; an empty list without any. */
   get finalizers(): readonly string[] {
     return this.#value<readonly string[]>("finalizers") ?? NONE;
   }
@@ -299,7 +299,7 @@ export class ObjectHeader implements ByteRange, EventHeader {
     return this.#value<Record<string, string>>("annotations") ?? NOTHING;
   }
 
-  /** Owner references of the object. */
+  /** Owners in their order; an empty list without any. */
   get ownerReferences(): readonly OwnerReference[] {
     return this.#value<readonly OwnerReference[]>("ownerReferences") ?? NONE;
   }

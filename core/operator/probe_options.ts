@@ -1,10 +1,5 @@
-import {
-  checkOptions,
-  type OptionTable,
-  resolveOptions,
-  type Settings,
-  shown,
-} from "../api/options.ts";
+import { checkCertificatesOption } from "../admission/webhook_options.ts";
+import type { OptionTable, Settings } from "../api/options.ts";
 
 /** Options of the server for probes and metrics. */
 export interface ProbeOptions {
@@ -90,7 +85,11 @@ const METRICS_OPTIONS: OptionTable<MetricsServerOptions> = {
     type: "any",
     default: "self",
     words: ["self"],
-    check: checkCertificates,
+    check: (value, subject) =>
+      checkCertificatesOption(value, subject, {
+        words: ["self"],
+        files: ["certFile", "keyFile"],
+      }),
   },
 };
 
@@ -109,27 +108,4 @@ export type MetricsServerSettings = Settings<MetricsServerOptions>;
 export interface ProbeSettings
   extends Omit<Settings<ProbeOptions, "live">, "metrics"> {
   readonly metrics: MetricsServerSettings;
-}
-
-/** Options of the probes with defaults filled in. */
-export function probeSettings(options: ProbeOptions): ProbeSettings {
-  return resolveOptions(options, PROBE_OPTIONS) as ProbeSettings;
-}
-
-function checkCertificates(value: unknown, subject: string): void {
-  if (value === "self") return;
-  if (typeof value !== "object" || value === null) {
-    throw new TypeError(
-      `Cannot read the options of ${subject}: "certificates" must be "self", or an object with files or a directory: received ${
-        shown(value)
-      }`,
-    );
-  }
-  const owner = `${subject}, certificates`;
-  const isDirectory = "directory" in value;
-  checkOptions(
-    value,
-    isDirectory ? { directory: "name" } : { certFile: "name", keyFile: "name" },
-    owner,
-  );
 }

@@ -8,7 +8,12 @@
  */
 
 import { checkOptions, typeText } from "../api/options.ts";
-import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
+import {
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+  setOwn,
+} from "./json_value.ts";
 
 /**
  * Operation of a JSON Patch (RFC 6902). Paths are JSON pointers; `-` as the last
@@ -147,15 +152,7 @@ function rewrite(
 
 function setChild(parent: unknown, step: string, value: unknown): void {
   if (Array.isArray(parent)) parent[indexOf(step, parent.length)] = value;
-  else {
-    // An assignment would call the setter of __proto__.
-    Object.defineProperty(parent, step, {
-      value,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    });
-  }
+  else setOwn(parent as object, step, value);
 }
 
 function add(

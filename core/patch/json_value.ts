@@ -20,6 +20,15 @@ export function ownValue(
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
+/** Sets an own field, even `__proto__`, which an assignment would not create. */
+export function setOwn(object: object, name: string, value: unknown): void {
+  if (name !== "__proto__") (object as JsonObject)[name] = value;
+  else {
+    const field = { value, writable: true, enumerable: true };
+    Object.defineProperty(object, name, { ...field, configurable: true });
+  }
+}
+
 /** Whether two JSON values are equal, regardless of the order of fields. */
 export function jsonEquals(a: unknown, b: unknown): boolean {
   if (a === b) return true;

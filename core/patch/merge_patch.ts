@@ -3,6 +3,7 @@ import {
   jsonEquals,
   type JsonObject,
   ownValue,
+  setOwn,
 } from "./json_value.ts";
 
 /**
@@ -18,15 +19,6 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
     else setOwn(merged, name, applyMergePatch(ownValue(merged, name), value));
   }
   return merged;
-}
-
-/** Sets an own field, even `__proto__`, which an assignment would not create. */
-function setOwn(object: JsonObject, name: string, value: unknown): void {
-  if (name !== "__proto__") object[name] = value;
-  else {
-    const field = { value, writable: true, enumerable: true };
-    Object.defineProperty(object, name, { ...field, configurable: true });
-  }
 }
 
 /**

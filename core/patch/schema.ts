@@ -37,7 +37,7 @@ export interface OpenApiSchema {
   readonly "x-kubernetes-patch-merge-key"?: string | undefined;
   /** Whether both integers and strings are allowed. */
   readonly "x-kubernetes-int-or-string"?: boolean | undefined;
-  /** Whether unknown fields are preserved. */
+  /** Whether fields that the schema does not name are stored, not pruned. */
   readonly "x-kubernetes-preserve-unknown-fields"?: boolean | undefined;
   /** Whether the value is a complete Kubernetes object. */
   readonly "x-kubernetes-embedded-resource"?: boolean | undefined;

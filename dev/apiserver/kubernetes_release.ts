@@ -115,22 +115,27 @@ const ENUMERATIONS_IN_34: Enumerations = {
   [`${DEVICE}Toleration`]: TWO_EFFECTS,
 };
 
+/** What the releases up to 1.36 have in common. */
+const TO_36 = {
+  columns: EARLIER.columns,
+  hasItemDefaults: true,
+  isDeclarative: false,
+  keepsOwners: false,
+  marksUnusedClaims: false,
+  hasEarlierGates: true,
+  checksPatchesFirst: false,
+} as const;
+
 /** Releases by minor version, the newest last. */
 export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
   {
     "1.34": {
+      ...TO_36,
       version: "v1.34.4",
       lackingResources: LACKING_RESOURCES,
-      columns: EARLIER.columns,
       strictServiceNames: true,
       enumerations: ENUMERATIONS_IN_34,
-      hasItemDefaults: true,
-      isDeclarative: false,
-      keepsOwners: false,
-      marksUnusedClaims: false,
       rolesBefore: 3,
-      hasEarlierGates: true,
-      checksPatchesFirst: false,
       lackingFields: together(LACKING_IN_35, {
         "io.k8s.api.core.v1.NodeStatus": ["declaredFeatures"],
         "io.k8s.api.core.v1.PodCertificateProjection": ["userAnnotations"],
@@ -141,33 +146,21 @@ export const RELEASES: Readonly<Record<KubernetesVersion, KubernetesRelease>> =
       }),
     },
     "1.35": {
+      ...TO_36,
       version: "v1.35.4",
       lackingResources: LACKING_RESOURCES,
-      columns: EARLIER.columns,
       strictServiceNames: true,
       enumerations: {},
-      hasItemDefaults: true,
-      isDeclarative: false,
-      keepsOwners: false,
-      marksUnusedClaims: false,
       rolesBefore: 2,
-      hasEarlierGates: true,
-      checksPatchesFirst: false,
       lackingFields: LACKING_IN_35,
     },
     "1.36": {
+      ...TO_36,
       version: "v1.36.3",
       lackingResources: EARLIER.lackingResources,
-      columns: EARLIER.columns,
       strictServiceNames: false,
       enumerations: {},
-      hasItemDefaults: true,
-      isDeclarative: false,
-      keepsOwners: false,
-      marksUnusedClaims: false,
       rolesBefore: 1,
-      hasEarlierGates: true,
-      checksPatchesFirst: false,
       lackingFields: EARLIER.lackingFields,
     },
     "1.37": {

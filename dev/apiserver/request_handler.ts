@@ -34,6 +34,7 @@ import { route } from "./router.ts";
 import { badRequest, StatusError } from "./status.ts";
 import { warningHeaders } from "./warning_headers.ts";
 import { isDuration } from "./crd/schema/formats.ts";
+import { errorMessage } from "@coracle/operator/internal";
 
 /** Pattern of the paths that every user may read. */
 const HEALTH_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$/;
@@ -230,7 +231,7 @@ export class RequestHandler {
       path: request.target.split("?")[0],
       error,
     });
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorMessage(error);
     return jsonResponse(500, {
       kind: "Status",
       apiVersion: "v1",

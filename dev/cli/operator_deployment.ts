@@ -108,14 +108,14 @@ function named(name: string, ports: readonly number[]): ContainerPort[] {
 }
 
 /** Whether other pods reach a port that is listened on. */
-export function isReached(
+function isReached(
   listens: { readonly port: number; readonly host: string },
 ): boolean {
   return listens.port !== 0 && !isLoopback(listens.host);
 }
 
 /** Ports of the probes that the kubelet reaches. */
-export function probePorts(
+function probePorts(
   operators: readonly OperatorDescription[],
 ): readonly ContainerPort[] {
   const probes = operators.flatMap(({ settings }) => settings.probes ?? []);

@@ -364,7 +364,7 @@ function nameOf({ namespace, name }: PlannedChange): string {
 }
 
 /** Title of a change, such as `change ConfigMap default/a: apply by a`. */
-export function changeTitle(change: PlannedChange): string {
+function changeTitle(change: PlannedChange): string {
   const { action, kind, cause, owner, note } = change;
   const whose = owner === undefined ? "" : ` of ${owner}`;
   const held = note === undefined ? "" : `; ${note}`;

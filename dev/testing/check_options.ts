@@ -19,7 +19,7 @@ export interface CheckOptions {
     | ((options: {
       /** Client with all rights. */
       readonly client: Client;
-      /** Clock of the check. */
+      /** Virtual clock of the plan that runs. */
       readonly clock: Clock;
       /** Logger of the check. */
       readonly logger: Logger;
@@ -175,7 +175,7 @@ export interface CheckReport {
     /** Plans of other kinds with the same finding, one of each kind. */
     readonly also: readonly string[];
   }[];
-  /** Coverage of the check. */
+  /** How much was tried. */
   readonly coverage: {
     /** Number of scenarios of the workload. */
     readonly scenarios: number;

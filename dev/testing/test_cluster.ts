@@ -26,6 +26,7 @@ import {
   checkParts,
   clientSettings,
   CRD_KIND,
+  errorMessage,
   openConnection,
   type OptionRules,
   parseApiVersion,
@@ -113,11 +114,11 @@ export interface TestClusterOptions {
     | ((options: {
       /** Client with the rights of the operator. */
       readonly client: Client;
-      /** Clock of the cluster. */
+      /** Clock of the operators and of the embedded server. */
       readonly clock: Clock;
       /** Logger whose lines are in the log of the cluster. */
       readonly logger: Logger;
-      /** Namespace of the test. */
+      /** Namespace that the test has for itself. */
       readonly namespaces: readonly [string];
       /** Disabled probes: tests that run in parallel would share their port. */
       readonly probes?: undefined;
@@ -215,7 +216,7 @@ const RIGHT_PARTS = {
  * ```
  */
 export class TestCluster {
-  /** Namespace of the test. */
+  /** Namespace that the test has for itself. */
   readonly namespace: string;
   /** Client with all rights, for the test itself. */
   readonly client: Client;
@@ -223,7 +224,7 @@ export class TestCluster {
   readonly operatorClient: Client;
   /** Transport to the server, with all rights. */
   readonly transport: Transport;
-  /** Clock of the cluster. */
+  /** Clock of the operators and of the embedded server. */
   readonly clock: Clock;
   /** Embedded server; undefined on a real cluster. */
   readonly server: ApiServer | undefined;
@@ -791,7 +792,7 @@ export function withTestCluster<C extends Clock = Clock>(
     await cluster.stop().catch((error: unknown) => failure ??= { error });
     if (failure === undefined) return;
     const { error } = failure;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     throw message.includes(log) ? error : new Error(
       `Cannot pass the test: ${message}\n\nThe log:\n${log}`,
       { cause: error },

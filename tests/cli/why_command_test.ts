@@ -12,7 +12,7 @@ import { UsageError } from "../../dev/cli/command.ts";
 import { linkFileOf } from "../../dev/cli/serving.ts";
 import { askProbes, probesUrl, whyCommand } from "../../dev/cli/why_command.ts";
 import { temporaryFolder, writeText } from "../support/temporary_folder.ts";
-import { probeSettings } from "../../core/operator/probe_options.ts";
+import { probeSettings } from "../support/probe_settings.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 // deno-lint-ignore no-control-regex -- none may be left

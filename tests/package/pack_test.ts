@@ -22,6 +22,10 @@ import { packageJson, shippedSources, WORKSPACE } from "./shipped_files.ts";
 
 const PACKAGES = WORKSPACE.map((folder) => packageJson(folder));
 const [, DEV] = PACKAGES;
+/** Entry points of both packages as programs import them. */
+const ENTRY_POINTS = PACKAGES.flatMap(({ name, exports }) =>
+  Object.keys(exports).map((entry) => name + entry.slice(1))
+);
 const CHUNK = /^dist\/chunks\/\w+-\w+\.js$/;
 /** Modules that the command line loads by their paths. */
 const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
@@ -33,8 +37,8 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Largest bytes of the tarball and of its files, and number of files. */
 const LIMITS: Readonly<Record<string, readonly [number, number, number]>> = {
-  "@coracle/operator": [780_000, 2_800_000, 390],
-  "@coracle/dev": [632_000, 2_400_000, 215],
+  "@coracle/operator": [670_000, 2_300_000, 375],
+  "@coracle/dev": [575_000, 2_050_000, 185],
 };
 
 /** Both packages. */
@@ -194,11 +198,21 @@ test("A consumer's compiler finds the types of every entry point", async () => {
     join(PROJECT, "examples/webpage.ts"),
     join(installed.folder, "webpage.ts"),
   );
+  await writeFile(
+    join(installed.folder, "entry_points.ts"),
+    ENTRY_POINTS.map((name, index) =>
+      `export * as entry${index} from ${JSON.stringify(name)};\n`
+    ).join(""),
+  );
+  // Without `--skipLibCheck` the compiler reads all declarations.
   const flags =
     "--noEmit --strict --module nodenext --target es2023 --types node";
   const types = join(PROJECT, "node_modules", "@types");
   const { code, stdout } = await runCommand(
-    ["tsc", ...flags.split(" "), "--typeRoots", types, "webpage.ts"],
+    [
+      ...["tsc", ...flags.split(" "), "--typeRoots", types],
+      ...["webpage.ts", "entry_points.ts"],
+    ],
     { cwd: installed.folder, env: installed.env },
   );
   assert.equal(code, 0, stdout);
@@ -255,11 +269,8 @@ test("The example runs without the development package, and as a bundle", async 
 });
 
 test("Every entry point loads on each runtime", async () => {
-  const specifiers = PACKAGES.flatMap(({ name, exports }) =>
-    Object.keys(exports).map((entry) => name + entry.slice(1))
-  );
   const script = `await Promise.all([${
-    specifiers.map((name) => `import(${JSON.stringify(name)})`).join(", ")
+    ENTRY_POINTS.map((name) => `import(${JSON.stringify(name)})`).join(", ")
   }]); console.log("loaded");`;
   const runtimes = [
     ["node", "--input-type=module", "--eval", script],
@@ -274,6 +285,48 @@ test("Every entry point loads on each runtime", async () => {
     assert.equal(code, 0, `${command[0]}: ${stderr}`);
     assert.equal(stdout, "loaded\n");
   }
+});
+
+test("Stack traces and inspected objects show the names of packed code", async () => {
+  const { folder, env } = installed;
+  const code = `
+    import { Client, Informer } from "@coracle/operator";
+    import { ConfigMap } from "@coracle/operator/kinds";
+    for (const name of ${JSON.stringify(ENTRY_POINTS)}) {
+      for (const [key, value] of Object.entries(await import(name))) {
+        if (typeof value === "function" && value.name !== key) {
+          console.log(name, key, value.name);
+        }
+      }
+    }
+    const client = new Client({ server: "http://127.0.0.1:1" });
+    const informer = new Informer(client, ConfigMap);
+    await informer.stop();
+    try {
+      informer.start();
+    } catch ({ stack }) {
+      console.log(stack);
+    }
+    try {
+      new Client({ unknown: true });
+    } catch ({ stack }) {
+      console.log(stack);
+    }
+  `;
+  await writeFile(join(folder, "names.mjs"), code);
+  const { stdout } = await runCommand(["node", "names.mjs"], {
+    cwd: folder,
+    env,
+  });
+  assert.match(stdout, /^Error: Cannot start/, stdout);
+  const frames = stdout.matchAll(/^ +at (.*) \(file:.*\/chunks\//gm);
+  assert.deepEqual([...frames].map(([, name]) => name), [
+    "#checkNotStopped",
+    "Informer.start",
+    "checkOptions",
+    "clientSettings",
+    "new Client",
+  ]);
 });
 
 test("Both packages share one copy of the operator on each runtime", async () => {

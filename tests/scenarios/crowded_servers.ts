@@ -6,7 +6,7 @@
 import process from "node:process";
 import { ApiServer } from "@coracle/dev/apiserver";
 import { systemClock } from "@coracle/operator/client";
-import { probeSettings } from "../../core/operator/probe_options.ts";
+import { probeSettings } from "../support/probe_settings.ts";
 import { ProbeServer } from "../../core/operator/probe_server.ts";
 
 const server = await ApiServer.start({ port: 0, tls: false });

@@ -4,6 +4,7 @@ import {
   referenceId,
   referenceText,
 } from "../kstatus/wait_for.ts";
+import { compareTexts } from "../../core/text_order.ts";
 
 /** Kinds in the order in which they are applied. */
 const KINDS: readonly string[] = [
@@ -54,10 +55,6 @@ export function compareForApply(
     compareTexts(a.kind, b.kind) ||
     compareTexts(a.namespace ?? "", b.namespace ?? "") ||
     compareTexts(a.name, b.name);
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**

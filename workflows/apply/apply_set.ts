@@ -143,7 +143,7 @@ const OWNER_RULES: OptionRules<SetOwner> = {
   namespace: "name?",
 };
 
-export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
+const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
   owner: "object",
   fieldManager: "manager?",
   force: "boolean?",
@@ -183,7 +183,7 @@ export function ownerLabels(owner: SetOwner): Record<string, string> {
 }
 
 /** Whether an object has the labels of a set. */
-export function isOwnedBy(object: KubernetesObject, owner: SetOwner): boolean {
+function isOwnedBy(object: KubernetesObject, owner: SetOwner): boolean {
   const { labels = {} } = object.metadata;
   return Object.entries(ownerLabels(owner)).every(([name, value]) =>
     labels[name] === value

@@ -4,6 +4,7 @@ import { type ObjectReference, referenceText } from "../kstatus/wait_for.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { jsonPointer } from "../../core/patch/json_patch.ts";
 import { differences } from "../../core/patch/json_value.ts";
+import { errorMessage } from "../../core/error_text.ts";
 
 /** Change of one object of a set. */
 export interface AppliedChange {
@@ -68,7 +69,7 @@ export class ApplySetError extends Error {
   ) {
     const { reference, changes } = options;
     const hides = reference !== undefined && isSecret(reference);
-    const said = cause instanceof Error ? cause.message : String(cause);
+    const said = errorMessage(cause);
     // The client's message already names the object.
     const text = said.replace(/^Cannot apply [^:]*: /, "");
     const reason = ApiError.is(cause)

@@ -7,7 +7,7 @@ import { isJsonObject } from "../../core/patch/json_value.ts";
 export interface Condition {
   /** Type of the condition; unique in a list. */
   type: string;
-  /** Status of the condition. */
+  /** Whether the condition holds; `Unknown` if that is not known so far. */
   status: "True" | "False" | "Unknown";
   /** Machine-readable reason in CamelCase, such as `NewRevision`. */
   reason: string;
@@ -31,7 +31,7 @@ export interface ConditionedStatus {
   lastHandledForceAt?: string | undefined;
 }
 
-/** Object with conditions. */
+/** Object whose status has conditions. */
 export interface Conditioned extends KubernetesObject {
   /** Status with conditions. */
   status?: ConditionedStatus | undefined;

@@ -106,7 +106,7 @@ function checked<Options extends OutcomeOptions>(options: Options): Options {
  * ```
  */
 export class Stalled extends Outcome {
-  /** Discriminant. */
+  /** Kind of the outcome: an `if` on it gives the type. */
   readonly outcome = "stalled";
 
   /**
@@ -139,7 +139,7 @@ export class Stalled extends Outcome {
  * ```
  */
 export class Waiting extends Outcome {
-  /** Discriminant. */
+  /** Kind of the outcome: an `if` on it gives the type. */
   readonly outcome = "waiting";
   /** Delay of the next run in milliseconds; by default that of the schedule. */
   readonly after: number | undefined;
@@ -181,7 +181,7 @@ export class Waiting extends Outcome {
  * ```
  */
 export class Failed extends Outcome {
-  /** Discriminant. */
+  /** Kind of the outcome: an `if` on it gives the type. */
   readonly outcome = "failed";
   /** Whether there was nothing to do, so that the run counts as a success. */
   readonly harmless: boolean;
@@ -227,11 +227,6 @@ export function isOutcome<
   return typeof value === "object" && value !== null && BRAND in value &&
     (kind === undefined ||
       (value as { readonly outcome?: unknown }).outcome === kind);
-}
-
-/** Message of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Maximum length of a chain of causes, which may be circular. */

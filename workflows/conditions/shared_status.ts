@@ -455,7 +455,7 @@ interface RebaseOptions {
 
 /** Error for a condition that another writer has changed as well. */
 export class ConditionConflictError extends Error {
-  /** Type of the condition. */
+  /** Type of the condition that two writers want to set. */
   readonly conditionType: string;
 
   /**

@@ -215,7 +215,7 @@ export type OwnedFields = JsonObject;
  *
  * @returns The owned fields; undefined if absent.
  */
-export function ownedFieldsOf(
+function ownedFieldsOf(
   object: KubernetesObject,
   fieldManager: string,
   apiVersion: string | undefined,
@@ -264,7 +264,7 @@ function keysOf(element: string): JsonObject {
  * Serializes the owned part of an object: two states with the same text differ
  * only in fields of other owners.
  */
-export function ownedText(value: unknown, owned: unknown): string {
+function ownedText(value: unknown, owned: unknown): string {
   const children = ownedChildren(owned);
   if (children.length === 0) return JSON.stringify(value) ?? "";
   const parts = children.map(([element, below]) => {

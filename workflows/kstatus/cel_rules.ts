@@ -4,13 +4,13 @@ import {
   checkOptions,
   type OptionRules,
 } from "../../core/api/options.ts";
-import { messageOf } from "../conditions/outcome.ts";
 import {
   currentStatus,
   failedStatus,
   inProgressStatus,
   type StatusRule,
 } from "./status_rules.ts";
+import { errorMessage } from "../../core/error_text.ts";
 
 type CelHealthCheck = Parameters<typeof celRules>[0][number];
 
@@ -113,7 +113,7 @@ async function celRule(check: CelHealthCheck): Promise<StatusRule> {
 }
 
 export function firstLine(error: unknown): string {
-  return messageOf(error).split("\n")[0]!;
+  return errorMessage(error).split("\n")[0]!;
 }
 
 /** Compiled CEL expression with a boolean result. */

@@ -7,8 +7,6 @@ import { celPredicates, firstLine } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";
 
-export type DependencyReference = Parameters<typeof requireReady>[1][number];
-
 /**
  * Requires that other objects exist and are ready; otherwise it ends the run as
  * a wait. An object is ready when its Ready condition is True for its current

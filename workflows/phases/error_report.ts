@@ -1,11 +1,11 @@
 import {
   chainOf,
   isOutcome,
-  messageOf,
   withoutUrlQueries,
 } from "../conditions/outcome.ts";
 import type { ErrorReportOptions } from "./phased_definition.ts";
 import type { RolloutError } from "./phased_status.ts";
+import { errorMessage } from "../../core/error_text.ts";
 
 /**
  * Converts an error to the form in which a status holds it: bounded, with its
@@ -22,17 +22,17 @@ export function errorReport(
   const reported = chain.slice(0, maxCauses + 1);
   const causes = reported.slice(1).map((cause) => ({
     type: cut(cause instanceof Error ? cause.name : typeof cause),
-    message: cut(messageOf(cause)),
+    message: cut(errorMessage(cause)),
   }));
   const labels = Object.entries(options.labels ?? {})
     .filter(([, pattern]) =>
-      chain.some((cause) => messageOf(cause).search(pattern) >= 0)
+      chain.some((cause) => errorMessage(cause).search(pattern) >= 0)
     )
     .map(([label]) => label);
   const trace = stack && error instanceof Error ? error.stack : undefined;
   return {
     reason: isOutcome(error) ? error.reason : "Error",
-    message: cut(reported.map(messageOf).join(" -> ")),
+    message: cut(reported.map(errorMessage).join(" -> ")),
     ...(causes.length > 0 && { causes }),
     ...(labels.length > 0 && { labels }),
     ...(trace !== undefined && { stack: cut(trace) }),

@@ -54,7 +54,7 @@ export interface TaskObject<Result = unknown> extends KubernetesObject {
     retryAt?: number | undefined;
     /** Message of the last error. */
     error?: string | undefined;
-    /** Result of the task. */
+    /** What the task has returned; absent until then. */
     result?: Result | undefined;
     /** Last generation that was seen since the task has ended. */
     observedGeneration?: number | undefined;

@@ -30,6 +30,7 @@ import {
   Subscription,
   Subscriptions,
 } from "./subscriptions.ts";
+import { errorMessage } from "../../error_text.ts";
 
 /**
  * Informer of one kind, in one namespace or all, with one selection: a reflector
@@ -285,7 +286,7 @@ export class NamespaceInformer<T extends KubernetesObject> {
 }
 
 function unreadable(cause: unknown): ConnectionFault {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = errorMessage(cause);
   return new ConnectionFault(
     "unreadable",
     `Cannot read an object of a snapshot, so that all are listed again: ${why}`,

@@ -48,7 +48,7 @@ export interface CacheReader<T extends KubernetesObject = KubernetesObject> {
   readByIndex(index: string, value: string): Promise<readonly T[]>;
 }
 
-/** Health of an informer. */
+/** Whether an informer has its cache, and the state of each of its watches. */
 export interface InformerHealth {
   /** Kind as text, such as `apps/v1 Deployment`. */
   readonly kind: string;

@@ -40,7 +40,7 @@ const MAGIC = Buffer.from("CORACLE\n");
 const MAX_IDENTITY_BYTES = 64 * 1024;
 const HEAD_BYTES = MAGIC.length + 8;
 const RECORD_HEAD_BYTES = 5;
-export const DIGEST_BYTES = 32;
+const DIGEST_BYTES = 32;
 const PREFIX_BYTES = 12;
 /** Bytes of a frame before its records. */
 export const FRAME_HEAD_BYTES: number = PREFIX_BYTES + DIGEST_BYTES;

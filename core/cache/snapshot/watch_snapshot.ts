@@ -162,11 +162,6 @@ export class WatchSnapshot implements StoreFollower {
     return this.#isDamaged;
   }
 
-  /** Number of objects that were restored. */
-  get restoredObjects(): number {
-    return this.#restored?.objects ?? 0;
-  }
-
   /** Number of changes of the store since the restore. */
   get news(): number {
     return this.#news;

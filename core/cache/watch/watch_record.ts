@@ -7,6 +7,7 @@ import type {
   MetricLabels,
   Metrics,
 } from "../../metrics.ts";
+import { errorMessage } from "../../error_text.ts";
 
 /** Health of the watch of one namespace, or of all. */
 export interface WatchHealth {
@@ -274,7 +275,7 @@ export class WatchRecord {
 
 /** Error message that names the kind, even if the error itself does not. */
 function describe(error: unknown, action: string | undefined): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   return action === undefined || message.includes(action)
     ? message
     : `Cannot ${action}: ${message.replace(/^C/, "c")}`;

@@ -16,6 +16,7 @@ import type {
 } from "./transport.ts";
 import { connectionError } from "./transport_error.ts";
 import { SHORT_BODY_BYTES } from "./transport_options.ts";
+import { errorMessage } from "../../error_text.ts";
 
 /** Maximum number of interim responses (1xx) before a response. */
 const MAX_INTERIM = 32;
@@ -331,7 +332,7 @@ async function* decompressed(
     }
   } catch (error) {
     if (error === failure || signal?.aborted) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new Error(
       `Cannot read a response: its body is no valid gzip: received ${reason}`,
       { cause: error },

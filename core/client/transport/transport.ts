@@ -20,7 +20,7 @@ export interface HttpRequest {
   readonly repeatedHeaders?:
     | Readonly<Record<string, readonly string[]>>
     | undefined;
-  /** Body of the request. */
+  /** Body, which is sent as it is. */
   readonly body?: Uint8Array | string | undefined;
   /** Signal that ends the request and the reading of its response. */
   readonly signal?: AbortSignal | undefined;

@@ -3,6 +3,7 @@ import { type Clock, deadline, systemClock } from "../../clock.ts";
 import { nodeHttp, nodeHttps } from "../../node_http.ts";
 import { socks5Connect } from "./socks5.ts";
 import { basicAuthorization, withoutUser } from "./transport_options.ts";
+import { errorMessage } from "../../error_text.ts";
 
 /** Options of {@linkcode openTunnel}. */
 export interface TunnelOptions {
@@ -65,7 +66,7 @@ export async function openTunnel(
     try {
       return await connectVia(route, ended);
     } catch (error) {
-      const received = error instanceof Error ? error.message : String(error);
+      const received = errorMessage(error);
       throw failure(received, { cause: error });
     }
   };

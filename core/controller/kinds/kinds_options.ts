@@ -66,7 +66,7 @@ export interface KindsOptions extends
     | undefined;
 }
 
-/** Kind that is followed. */
+/** Kind of the cluster that `watchKinds` follows, and its state. */
 export interface FollowedKind {
   /** Kind, in the version that the server prefers. */
   readonly kind: ResolvedKind;

@@ -104,6 +104,7 @@ export class Dispatcher<P extends KubernetesObject> {
     }
   }
 
+  /** Reads the object from the server, where the cache has only its key. */
   async #readFirst(run: Run<P>): Promise<RunResult> {
     const primary = await this.#deps.runDeps.primaries.cache.read(run.key);
     this.#checkAfterWait(run);
@@ -129,6 +130,7 @@ export class Dispatcher<P extends KubernetesObject> {
     if (shard?.owns(run.key) === false) run.abort("shard");
   }
 
+  /** Takes the step that the state of the object asks for. */
   #step(run: Run<P>): RunResult | Promise<RunResult> {
     const { mode, pauseAnnotation, runDeps } = this.#deps;
     const { keptFinalizer } = runDeps;
@@ -155,6 +157,7 @@ export class Dispatcher<P extends KubernetesObject> {
     }
   }
 
+  /** Gives a run its context; a run that is paused or has nothing to do needs none. */
   #activate(run: Run<P>): ActiveRun<P> {
     const context = new RunContext(run, this.#deps.runDeps);
     return { run, context, primary: run.primary };

@@ -17,7 +17,7 @@ export type AbortCause = RunAbortedError["abortCause"];
 
 /** Reason of {@linkcode Context.signal}: the run was aborted. */
 export class RunAbortedError extends Error {
-  /** Cause of the abort. */
+  /** Why the run was aborted; see {@linkcode AbortCause}. */
   readonly abortCause:
     | "timeout"
     | "deletion"

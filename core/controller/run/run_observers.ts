@@ -285,7 +285,7 @@ export interface RecordedRun {
   readonly step: string;
   /** Number of the retry; 0 for a run that was not a retry. */
   readonly attempt: number;
-  /** Outcome of the run. */
+  /** How the run ended; one whose signal was aborted counts as `aborted`. */
   readonly outcome: "success" | "failure" | "aborted";
   /** Time in the queue, in milliseconds. */
   readonly waited: number;

@@ -37,7 +37,7 @@ export interface Mapper<
       readonly name: string;
       /** Namespace of the secondary; empty for cluster-scoped kinds. */
       readonly namespace: string;
-      /** Owner references. */
+      /** Owners that the secondary names, of any kind. */
       readonly ownerReferences: readonly OwnerReference[];
       /** Value of a label. */
       label(key: string): string | undefined;

@@ -29,7 +29,7 @@ export function difference(one: Quantity, other: Quantity): Quantity {
 }
 
 /** Adds amounts to a total, in place. */
-export function addAmounts(
+function addAmounts(
   total: Amounts,
   more: Iterable<[string, Quantity]>,
 ): void {

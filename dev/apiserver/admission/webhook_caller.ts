@@ -1,5 +1,6 @@
 import type { Clock } from "@coracle/operator/client";
 import {
+  errorMessage,
   type HttpTransport,
   type KeyPair,
   openHttpTransport,
@@ -268,7 +269,7 @@ async function handled(
     // In JavaScript, where numbers are doubles.
     answer = writeJson(await handler(JSON.parse(writeJson(review)), call));
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorMessage(error);
     throw refusal(500, text, "text/plain");
   }
   return parsed(answer);

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { JsonObject } from "@coracle/operator/internal";
+import { type JsonObject, setOwn } from "@coracle/operator/internal";
 import type { Schema } from "../merge/schema.ts";
 import { decodeTyped } from "./decode.ts";
 import {
@@ -88,12 +88,8 @@ function readField(
     if (schema.additionalProperties !== undefined) {
       const map = (object[name] ??= {}) as JsonObject;
       const entry = wireFields(wireBytes(value));
-      Object.defineProperty(map, wireText(entry.get(1)), {
-        value: readEntry(schema.additionalProperties, entry.get(2)),
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
+      const item = readEntry(schema.additionalProperties, entry.get(2));
+      setOwn(map, wireText(entry.get(1)), item);
       return;
     }
   }

@@ -201,7 +201,7 @@ export function sizeOf(value: unknown): number | undefined {
 }
 
 /** Number of code points of a text. */
-export function characterCount(text: string): number {
+function characterCount(text: string): number {
   let count = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

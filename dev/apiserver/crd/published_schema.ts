@@ -69,7 +69,7 @@ export function describedMetadata(schema: OpenApiSchema): OpenApiSchema {
  * Schema as published: whole objects, at the root and embedded, get `apiVersion`,
  * `kind` and the full `metadata`.
  */
-export function publishedSchema(schema: OpenApiSchema): OpenApiSchema {
+function publishedSchema(schema: OpenApiSchema): OpenApiSchema {
   const { properties, items, additionalProperties } = schema;
   const embedded = schema["x-kubernetes-embedded-resource"] === true;
   const result: Record<string, unknown> = { ...schema };

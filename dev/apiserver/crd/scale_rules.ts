@@ -1,9 +1,12 @@
 import type { UntypedObject } from "@coracle/operator/client";
-import { isJsonObject, type StatusCause } from "@coracle/operator/internal";
+import {
+  isJsonObject,
+  ownValue,
+  type StatusCause,
+} from "@coracle/operator/internal";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { isWrittenFloat } from "../exact_json.ts";
-import { ownField } from "./schema/json_tree.ts";
 import { goText, goTypeName } from "../validation/go_value.ts";
 
 const MAX_REPLICAS = 2 ** 31 - 1;
@@ -62,7 +65,7 @@ function read(
       return { why: accessorText(at, value, "map[string]interface{}") };
     }
     isFloat = isWrittenFloat(value, name);
-    value = ownField(value, name);
+    value = ownValue(value, name);
   }
   const type = isFloat ? "float64" : goTypeName(value);
   if (value === undefined || type === wanted) return { value };

@@ -6,7 +6,11 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { apiVersionOf, compareVersions } from "@coracle/operator/internal";
+import {
+  apiVersionOf,
+  compareTexts,
+  compareVersions,
+} from "@coracle/operator/internal";
 import {
   type ResourceDefinition,
   type ResourceVersion,
@@ -39,7 +43,9 @@ export function servedGroups(
   const definitions = [...resources.definitions()];
   const builtin = definitions.filter(({ custom }) => !custom);
   const custom = definitions.filter((definition) => definition.custom)
-    .sort((a, b) => compare(a.group, b.group) || compare(a.plural, b.plural));
+    .sort((a, b) =>
+      compareTexts(a.group, b.group) || compareTexts(a.plural, b.plural)
+    );
   for (const definition of [...builtin, ...custom]) {
     const versions = groups.get(definition.group) ?? new Map();
     groups.set(definition.group, versions);
@@ -57,14 +63,10 @@ export function servedGroups(
         group,
         version,
         resources: resources.sort((a, b) =>
-          compare(a.definition.plural, b.definition.plural)
+          compareTexts(a.definition.plural, b.definition.plural)
         ),
       })),
   ]));
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Response body of `/apis/GROUP`. */
@@ -138,7 +140,7 @@ function sortedSubresources(
   const subresources = subresourcesOf(resource);
   return resource.definition.custom
     ? subresources
-    : [...subresources].sort((a, b) => compare(a.name, b.name));
+    : [...subresources].sort((a, b) => compareTexts(a.name, b.name));
 }
 
 function subresourceEntry(

@@ -1,6 +1,7 @@
 import type { ManagedFieldsEntry } from "@coracle/operator/client";
 import { type FieldOwner, type FieldOwners, ownerId } from "./field_owner.ts";
 import { FieldSet } from "./field_set.ts";
+import { compareTexts } from "@coracle/operator/internal";
 
 /**
  * Encodes owners for `metadata.managedFields`: operation `Apply` first, then by
@@ -22,15 +23,11 @@ export function encodeOwners(
 }
 
 function compareOwners(a: FieldOwner, b: FieldOwner): number {
-  return compare(a.operation, b.operation) ||
-    compare(a.time ?? "", b.time ?? "") ||
-    compare(a.manager, b.manager) ||
-    compare(a.apiVersion, b.apiVersion) ||
-    compare(a.subresource ?? "", b.subresource ?? "");
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return compareTexts(a.operation, b.operation) ||
+    compareTexts(a.time ?? "", b.time ?? "") ||
+    compareTexts(a.manager, b.manager) ||
+    compareTexts(a.apiVersion, b.apiVersion) ||
+    compareTexts(a.subresource ?? "", b.subresource ?? "");
 }
 
 /** Formats an owner for messages about conflicts. */
@@ -58,7 +55,7 @@ export function mergeOldOwners(owners: FieldOwners): FieldOwners {
   let surplus = updaters.length - MAX_UPDATE_OWNERS;
   if (surplus <= 0) return owners;
   updaters.sort(([idA, a], [idB, b]) =>
-    compare(a.time ?? "", b.time ?? "") || compare(idA, idB)
+    compareTexts(a.time ?? "", b.time ?? "") || compareTexts(idA, idB)
   );
   const merged = new Map(owners);
   const firsts = new Map<string, string>();

@@ -1,4 +1,5 @@
 import { readJson, writeJson } from "../exact_json.ts";
+import { compareTexts } from "@coracle/operator/internal";
 
 /**
  * Element of a field path, in the format of `fieldsV1`: `f:NAME` for a field,
@@ -19,7 +20,7 @@ export function fieldElement(name: string): PathElement {
 export function keyElement(
   keys: readonly (readonly [name: string, value: unknown])[],
 ): PathElement {
-  const sorted = [...keys].sort(([a], [b]) => compareText(a, b));
+  const sorted = [...keys].sort(([a], [b]) => compareTexts(a, b));
   const parts = sorted.map(([name, value]) =>
     `${jsonOf(name)}:${jsonOf(value)}`
   );
@@ -76,7 +77,7 @@ export function comparePathElements(a: PathElement, b: PathElement): number {
   if (kind !== 0) return kind;
   return a.startsWith("i:")
     ? Number(a.slice(2)) - Number(b.slice(2))
-    : compareText(a, b);
+    : compareTexts(a, b);
 }
 
 /** Formats a path for messages: `.spec.containers[name="web"].ports[0]`. */
@@ -102,11 +103,6 @@ export function elementText(element: PathElement): string {
     default:
       return `[${content}]`;
   }
-}
-
-/** Compares texts by code unit, independent of the locale. */
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Characters that Go's JSON encoder escapes, unlike JavaScript's. */

@@ -257,7 +257,7 @@ function checkScalar(
 }
 
 /** Problem of a value that must be a scalar; `undefined` if it is valid. */
-export function scalarProblem(
+function scalarProblem(
   schema: Schema,
   value: unknown,
 ): string | undefined {

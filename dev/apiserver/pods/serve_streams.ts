@@ -5,7 +5,11 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { ChunkQueue, isJsonObject } from "@coracle/operator/internal";
+import {
+  ChunkQueue,
+  errorMessage,
+  isJsonObject,
+} from "@coracle/operator/internal";
 import type { MessageStream } from "../http/message_stream.ts";
 import type { HookCall, PodCall, PodProcess } from "./pod_hooks.ts";
 
@@ -59,7 +63,7 @@ export async function servePort(
       write: (data) => sendOn(stream, PORT.data, bytesOf(data)),
     });
   } catch (error) {
-    refusal = messageOf(error);
+    refusal = errorMessage(error);
   }
   await finish(stream, PORT.error, bytesOf(refusal));
 }
@@ -138,7 +142,7 @@ function exitStatus(code: number): object {
 }
 
 function failure(error: unknown): object {
-  const message = messageOf(error);
+  const message = errorMessage(error);
   return {
     metadata: {},
     status: "Failure",
@@ -147,10 +151,6 @@ function failure(error: unknown): object {
     details: { causes: [{ message }] },
     code: 500,
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function bytesOf(data: string | Uint8Array): Uint8Array {

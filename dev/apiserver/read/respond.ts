@@ -33,7 +33,7 @@ const encoder = new TextEncoder();
 const NEWLINE = 0x0a;
 
 /** Appends a line break to JSON, as in kube-apiserver's responses. */
-export function withNewline(bytes: Uint8Array): Uint8Array {
+function withNewline(bytes: Uint8Array): Uint8Array {
   // From Node's pool, since a response is short-lived.
   const line = Buffer.allocUnsafe(bytes.length + 1);
   line.set(bytes);

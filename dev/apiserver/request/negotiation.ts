@@ -46,7 +46,7 @@ const TRANSFORMS: ReadonlySet<string> = new Set([
 ]);
 
 /** Default representation: plain JSON. */
-export const PLAIN_JSON: Representation = {
+const PLAIN_JSON: Representation = {
   media: "json",
   as: undefined,
   version: "v1",

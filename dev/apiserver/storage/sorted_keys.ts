@@ -1,3 +1,5 @@
+import { compareTexts } from "@coracle/operator/internal";
+
 /**
  * Maximum number of keys that are inserted one by one; more are appended and
  * sorted.
@@ -39,7 +41,7 @@ export class SortedKeys {
       if (this.#added.size > 0) {
         for (const key of this.#added) this.#keys.push(key);
         // The engine's sort is fast for runs that are already sorted.
-        this.#keys.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+        this.#keys.sort(compareTexts);
       }
     } else {
       for (const key of this.#deleted) {

@@ -1,7 +1,7 @@
 import { Quantity } from "@coracle/operator/client";
 
 /** Error of a text that is no quantity, with the message of Go's parser. */
-export class QuantityError extends Error {
+class QuantityError extends Error {
   override readonly name = "QuantityError";
 }
 

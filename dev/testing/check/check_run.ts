@@ -11,6 +11,7 @@ import {
   type UntypedObject,
 } from "@coracle/operator/client";
 import {
+  errorMessage,
   isJsonObject,
   type JsonObject,
   pointerSteps,
@@ -504,7 +505,7 @@ class Violations {
       try {
         result = invariant(state);
       } catch (error) {
-        result = error instanceof Error ? error.message : String(error);
+        result = errorMessage(error);
       }
       if (result === false || typeof result === "string") {
         const text = typeof result === "string" ? `${name}: ${result}` : name;

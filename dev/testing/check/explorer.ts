@@ -9,6 +9,7 @@ import { clusterState, UID_REGEXP } from "./state.ts";
 import type { RequestEntry, TraceEntry } from "./trace.ts";
 import type { World } from "./world.ts";
 import type { Action, Chooser } from "./world_schedule.ts";
+import { compareTexts } from "@coracle/operator/internal";
 
 /** Radix of the digits that represent the choices of a schedule. */
 const DIGITS = 36;
@@ -343,5 +344,5 @@ function byKey(
   [a]: readonly [string, unknown],
   [b]: readonly [string, unknown],
 ): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return compareTexts(a, b);
 }

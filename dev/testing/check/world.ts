@@ -5,6 +5,7 @@ import {
 } from "@coracle/operator/client";
 import { installCrd } from "@coracle/operator/crd";
 import {
+  errorMessage,
   leveledLogger,
   type NamedWebhookHost,
 } from "@coracle/operator/internal";
@@ -476,7 +477,7 @@ export class World {
     load().then(() => {
       this.#activity++;
       this.#failedStarts = 0;
-    }, (error) => this.#exited(incarnation, messageOf(error)));
+    }, (error) => this.#exited(incarnation, errorMessage(error)));
     // While modules load in real time, virtual time stands still.
     const end = realNow() + MAX_REAL_MS;
     const isRunning = () => loaded || transport.isUsed || !incarnation.alive;
@@ -746,8 +747,4 @@ export class World {
 /** Whether the objects of a resource are no state of the operator. */
 function isRecord(resource: string): boolean {
   return resource === "events" || resource === "leases";
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

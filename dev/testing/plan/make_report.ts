@@ -1,7 +1,12 @@
 import type { OwnerReference, UntypedObject } from "@coracle/operator/client";
 import type { OperatorHandle } from "@coracle/operator/core";
 import type { PolicyRule } from "@coracle/operator/kinds";
-import { HIDDEN, isJsonObject, isSecretPath } from "@coracle/operator/internal";
+import {
+  compareTexts,
+  HIDDEN,
+  isJsonObject,
+  isSecretPath,
+} from "@coracle/operator/internal";
 import { writeJson } from "../../apiserver/exact_json.ts";
 import type { OperatorSource } from "../check/operator_source.ts";
 import { operatorAccess } from "../operator_access.ts";
@@ -77,7 +82,7 @@ export function reportOf(
       ),
     }, run));
   }
-  changes.sort((a, b) => compareText(textOf(a), textOf(b)));
+  changes.sort((a, b) => compareTexts(textOf(a), textOf(b)));
   const { info } = snapshot;
   return {
     cluster: {
@@ -500,8 +505,4 @@ function stepsOf(path: string): readonly string[] {
 
 function textOf({ kind, namespace = "", name }: PlannedChange): string {
   return `${kind} ${namespace}/${name}`;
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

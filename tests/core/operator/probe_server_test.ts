@@ -10,7 +10,7 @@ import {
   systemClock,
 } from "@coracle/operator/core";
 import { operatorSettings } from "../../../core/operator/operator_options.ts";
-import { probeSettings } from "../../../core/operator/probe_options.ts";
+import { probeSettings } from "../../support/probe_settings.ts";
 import {
   type ProbeContent,
   ProbeServer,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { requireReady } from "@coracle/operator/workflows";
-import type { DependencyReference } from "../../../workflows/kstatus/dependencies.ts";
 import { isOutcome } from "../../../workflows/conditions/outcome.ts";
 import { Release } from "../../support/release_kind.ts";
 
@@ -28,7 +27,7 @@ function database(status: Release["status"]): Release {
 
 /** Why a dependent has to wait; undefined if it has not. */
 async function waitFor(
-  reference: DependencyReference,
+  reference: Parameters<typeof requireReady>[1][number],
   ...found: readonly Release[]
 ): Promise<string | undefined> {
   const get = (_kind: unknown, name?: string, namespace?: string) =>

@@ -1,5 +1,5 @@
 import { timestamp, type UntypedObject } from "@coracle/operator/client";
-import { jsonEquals } from "@coracle/operator/internal";
+import { errorMessage, jsonEquals } from "@coracle/operator/internal";
 import {
   type Container,
   type ContainerState,
@@ -337,8 +337,7 @@ class PodRunner {
     };
     const { run } = this.#context.pods;
     if (run === undefined) return;
-    const fail = (error: unknown) =>
-      end(128, error instanceof Error ? error.message : String(error));
+    const fail = (error: unknown) => end(128, errorMessage(error));
     try {
       const result = run({
         pod: structuredClone(pod) as unknown as UntypedObject,

@@ -101,7 +101,7 @@ function deletionCost({ metadata: { annotations } }: Pod): number {
   return /^-?(?:0|[1-9]\d*)$/.test(text ?? "") ? Number(text) : 0;
 }
 
-export function restartsOf({ status }: Pod): number {
+function restartsOf({ status }: Pod): number {
   return Math.max(
     0,
     ...status?.containerStatuses?.map(({ restartCount }) =>

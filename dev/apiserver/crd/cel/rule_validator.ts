@@ -8,6 +8,7 @@
 import {
   isJsonObject,
   type OpenApiSchema,
+  ownValue,
   type StatusCause,
   type ValidationRule,
 } from "@coracle/operator/internal";
@@ -29,7 +30,6 @@ import {
 } from "./rule_compiler.ts";
 import { asWritten, SchemaTypes, type SchemaValues } from "./schema_values.ts";
 import { isFloat } from "../../exact_json.ts";
-import { ownField } from "../schema/json_tree.ts";
 
 /** Options of a validation. */
 export interface RuleOptions {
@@ -194,7 +194,7 @@ class RuleRun {
     for (const [name, field] of Object.entries(value)) {
       const inner = node.properties.get(name) ?? node.others;
       if (inner === undefined) continue;
-      const before = isJsonObject(old) ? ownField(old, name) : undefined;
+      const before = isJsonObject(old) ? ownValue(old, name) : undefined;
       this.node(inner, asWritten(value, name, field), before, {
         ...below(position, position.correlation?.key(name)),
         path: node.properties.has(name)

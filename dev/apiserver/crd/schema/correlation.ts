@@ -3,8 +3,9 @@ import {
   jsonEquals,
   type JsonObject,
   type OpenApiSchema,
+  ownValue,
 } from "@coracle/operator/internal";
-import { canonicalText, fieldSchema, ownField } from "./json_tree.ts";
+import { canonicalText, fieldSchema } from "./json_tree.ts";
 
 /**
  * Value of an updated object together with the corresponding value of the old
@@ -70,5 +71,5 @@ export class Correlation {
 
 /** Key of an item in a list of type `map`, as text. */
 export function itemKey(item: JsonObject, keys: readonly string[]): string {
-  return canonicalText(keys.map((key) => ownField(item, key) ?? null));
+  return canonicalText(keys.map((key) => ownValue(item, key) ?? null));
 }

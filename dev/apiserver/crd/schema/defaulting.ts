@@ -1,5 +1,9 @@
-import { isJsonObject, type OpenApiSchema } from "@coracle/operator/internal";
-import { fieldSchema, setField } from "./json_tree.ts";
+import {
+  isJsonObject,
+  type OpenApiSchema,
+  setOwn,
+} from "@coracle/operator/internal";
+import { fieldSchema } from "./json_tree.ts";
 
 /**
  * Sets the defaults of a structural schema, in place, for fields that are
@@ -23,13 +27,13 @@ export function setSchemaDefaults(
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     if (property.default === undefined || property.default === null) continue;
     if (!Object.hasOwn(value, name) || isWrongNull(value[name], property)) {
-      setField(value, name, structuredClone(property.default));
+      setOwn(value, name, structuredClone(property.default));
     }
   }
   for (const name of Object.keys(value)) {
     const known = fieldSchema(schema, name);
     if (isWrongNull(value[name], known) && !isNamed(schema, name)) {
-      setField(value, name, structuredClone(known?.default ?? null));
+      setOwn(value, name, structuredClone(known?.default ?? null));
     }
     setSchemaDefaults(value[name], known);
   }

@@ -1,29 +1,6 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type OpenApiSchema,
-} from "@coracle/operator/internal";
+import { isJsonObject, type OpenApiSchema } from "@coracle/operator/internal";
 import { childPath, keyPath } from "../../validation/field_path.ts";
 import { rawInteger } from "../../exact_json.ts";
-
-/** Sets a field of any name; `__proto__` becomes an ordinary field. */
-export function setField(
-  object: JsonObject,
-  name: string,
-  value: unknown,
-): void {
-  Object.defineProperty(object, name, {
-    value,
-    writable: true,
-    enumerable: true,
-    configurable: true,
-  });
-}
-
-/** Own field of an object; undefined if it is absent or only inherited. */
-export function ownField(object: JsonObject, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
 
 /** Canonical JSON text; equal values have equal texts regardless of key order. */
 export function canonicalText(value: unknown): string {

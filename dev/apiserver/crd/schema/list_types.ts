@@ -2,12 +2,13 @@ import {
   isJsonObject,
   type JsonObject,
   type OpenApiSchema,
+  setOwn,
   type StatusCause,
 } from "@coracle/operator/internal";
 import { fieldError } from "../../status.ts";
 import { keyPath } from "../../validation/field_path.ts";
 import { isWrittenFloat } from "../../exact_json.ts";
-import { canonicalText, setField, visitSchema } from "./json_tree.ts";
+import { canonicalText, visitSchema } from "./json_tree.ts";
 
 /**
  * Checks that the lists of type `set` and `map` in a value have no duplicate
@@ -51,7 +52,7 @@ function duplicates(
 function keysOf(item: JsonObject | null, names: readonly string[]): JsonObject {
   const keys: JsonObject = {};
   for (const name of names) {
-    if (item && Object.hasOwn(item, name)) setField(keys, name, item[name]);
+    if (item && Object.hasOwn(item, name)) setOwn(keys, name, item[name]);
   }
   return keys;
 }
