@@ -222,6 +222,52 @@ const ODD_VALUES = [
   ...["x".repeat(1365), "€".repeat(1365), "€".repeat(1366)],
 ];
 
+test("ObjectStore finds objects by all values of an index, over any history", () => {
+  const value = fc.oneof(
+    fc.constantFrom("a", "b", "c"),
+    fc.constantFrom(...ODD_VALUES),
+    fc.nat(30).map((n) => `c29eca6a-3e09-435e-b099-7088a19413${n}`),
+    fc.string({ unit: "binary" }),
+  );
+  const change = fc.option(fc.array(value, { maxLength: 3 }));
+  const history = fc.array(fc.tuple(fc.nat(9), change), {
+    maxLength: 150,
+    size: "max",
+  });
+  fc.assert(
+    fc.property(history, (history) => {
+      const store = podStore({
+        indexes: { odd: { byFunction: (pod) => pod["odd"] as string[] } },
+      });
+      const model = new Map<string, readonly string[]>();
+      for (const [at, [number, odd]] of history.entries()) {
+        const metadata = { name: `web-${number}`, namespace: "default" };
+        if (odd === null) {
+          store.delete(metadata);
+          model.delete(metadata.name);
+          continue;
+        }
+        model.set(metadata.name, odd);
+        put(store, {
+          apiVersion: "v1",
+          kind: "Pod",
+          metadata: { ...metadata, resourceVersion: `${at + 1}` },
+          odd,
+        });
+      }
+      for (const value of new Set(history.flatMap(([, odd]) => odd ?? []))) {
+        assert.deepEqual(
+          store.keysByIndex("odd", value).map(({ name }) => name).sort(),
+          [...model.keys()].filter((name) => model.get(name)?.includes(value))
+            .sort(),
+        );
+      }
+      store.close();
+    }),
+    { numRuns: 200 },
+  );
+});
+
 /** Change of many objects: they get these odd values, or are deleted. */
 interface Wave {
   readonly from: number;
