@@ -100,7 +100,10 @@ export {
 } from "./controller/record/recording_format.ts";
 export { liveName, needlessName } from "./controller/record/decisions.ts";
 export {
+  blanked,
+  hasHidden,
   HIDDEN,
+  isSameShown,
   isSecretPath,
   isSecrets,
   secretDigests,

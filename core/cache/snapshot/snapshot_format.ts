@@ -364,8 +364,10 @@ export class FrameComposer {
   /**
    * Adds a record of several parts: bytes, texts, which are encoded in place, and
    * numbers of 32 bits.
+   *
+   * @returns Position of the record.
    */
-  addParts(type: number, parts: readonly FramePart[]): void {
+  addParts(type: number, parts: readonly FramePart[]): number {
     const start = this.#room(RECORD_HEAD_BYTES + mostBytes(parts));
     let at = start + RECORD_HEAD_BYTES;
     for (const part of parts) {
@@ -380,6 +382,19 @@ export class FrameComposer {
     this.#bytes.writeUInt8(type, start);
     this.#bytes.writeUInt32LE(at - start - RECORD_HEAD_BYTES, start + 1);
     this.#length = at;
+    return start;
+  }
+
+  /** Content of the record at a position, until something is added. */
+  recordAt(position: number): ByteRange {
+    const start = position + RECORD_HEAD_BYTES;
+    const end = start + this.#bytes.readUInt32LE(position + 1);
+    return { bytes: this.#bytes, start, end };
+  }
+
+  /** Removes the records from a position on. */
+  cut(position: number): void {
+    this.#length = position;
   }
 
   addText(type: number, text: string): void {

@@ -12,6 +12,7 @@ import {
   mostBytes,
   readHead,
 } from "../../cache/snapshot/snapshot_format.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
 import { type Clock, loadModule, type Timer } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Counter, Metrics } from "../../metrics.ts";
@@ -91,8 +92,19 @@ export class RecordingRing {
     });
   }
 
-  /** Adds a record; it is written soon, unless a part has no room for it. */
-  add(type: number, parts: readonly FramePart[]): void {
+  /**
+   * Adds a record; it is written soon, unless a part has no room for it.
+   *
+   * @param withoutSecrets Function that returns what is added in its place;
+   * undefined if no part has anything secret.
+   */
+  add(
+    type: number,
+    parts: readonly FramePart[],
+    withoutSecrets?: (
+      record: ByteRange,
+    ) => readonly FramePart[] | undefined,
+  ): void {
     if (this.#isClosed) return;
     const { clock, settings: { sink } } = this.#deps;
     if (this.#composer.length + mostBytes(parts) > this.#maxFrame) {
@@ -102,7 +114,13 @@ export class RecordingRing {
       void this.flush();
       return;
     }
-    this.#composer.addParts(type, parts);
+    const position = this.#composer.addParts(type, parts);
+    const others = withoutSecrets?.(this.#composer.recordAt(position));
+    if (others !== undefined) {
+      this.#composer.cut(position);
+      this.add(type, others);
+      return;
+    }
     const limit = sink === undefined ? FRAME_BYTES : SINK_BYTES;
     if (this.#composer.length >= limit) void this.flush();
     else {

@@ -30,6 +30,7 @@ import type { RunDeps } from "../run/run_deps.ts";
 import type { RunObserver } from "../run/run_observers.ts";
 import type { RunPlan } from "../run/run_state.ts";
 import { liveName, needlessName } from "./decisions.ts";
+import { HeldObjects } from "./held_objects.ts";
 import { ObjectNumbers, type ReadKind } from "./object_numbers.ts";
 import {
   DISCOVERY,
@@ -49,7 +50,12 @@ import {
   type RunRecord,
 } from "./recording_format.ts";
 import { RecordingRing, type RecordingRingDeps } from "./recording_ring.ts";
-import { secretDigests, type SecretPart, SecretTexts } from "./secrets.ts";
+import {
+  blanked,
+  secretDigests,
+  type SecretPart,
+  SecretTexts,
+} from "./secrets.ts";
 
 /** Maximum size of a body that is kept, in bytes. */
 const MAX_BODY = 1024 * 1024;
@@ -61,10 +67,10 @@ const MAX_STEPS = 10_000;
 const PRIVATE = /\/(?:proxy|log|token)(?:[/?]|$)|\/tokenreviews/;
 const SECRETS = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:[/?]|$)/;
 
-/** Members of an entry whose texts are the framework's. */
-const OWN_TEXTS: ReadonlySet<string> = new Set(
-  ["aborted", "controller", "key", "method", "outcome", "step", "type"],
-);
+/** What follows the names in a path. */
+const BEYOND_NAMES = /(?:\/proxy\/|\?).*$/s;
+/** Bytes of the number before an object. */
+const NUMBER_BYTES = 4;
 
 /** What is known of a run so far. */
 class RunLog {
@@ -121,8 +127,8 @@ export class RunRecorder {
   readonly #wanted: RegExp | undefined;
   /** Numbers of the objects that the present part has. */
   #numbers: ObjectNumbers = new ObjectNumbers();
-  /** JSON of objects that no written run refers to yet. */
-  readonly #pending: Map<number, Uint8Array | string> = new Map();
+  /** Objects that no written run refers to yet. */
+  readonly #held: HeldObjects = new HeldObjects();
   /** Texts of the Secrets that any run has read: they may be in what others read. */
   readonly #secrets: SecretTexts = new SecretTexts();
   /** Where the primaries of controllers are, by their dependencies. */
@@ -350,12 +356,20 @@ export class RunRecorder {
     const { rescheduleAt = Infinity, timerAt = Infinity, timerCause } = plan ??
       {};
     const nextIn = Math.min(rescheduleAt, timerAt) - run.endedAt;
+    // Members of one order, as objects of one shape are made fast.
     const record: RunRecord = {
-      ...{ controller, key, n: log.n, at: log.at, cause, ...retry },
+      controller,
+      key,
+      n: log.n,
+      at: log.at,
+      cause,
+      attempt: retry.attempt,
+      last: retry.last,
       waited,
-      ...deleted && { deleted, finalStateUnknown },
+      deleted: deleted || undefined,
+      finalStateUnknown: deleted ? finalStateUnknown : undefined,
       primary: log.primary,
-      ...hasSecrets && { secrets: true },
+      secrets: hasSecrets || undefined,
       reads: log.reads,
       decisions: log.decisions,
       steps: log.steps,
@@ -368,16 +382,14 @@ export class RunRecorder {
           ? "failed"
           : "done",
         step: run.step ?? "reconcile",
-        ...end.type !== "finalizerRemoved" && { delay: end.delay },
-        ...end.type === "failed" && {
-          error: recordedErrorText(error),
-        },
-        ...nextIn < Infinity && {
-          next: [
+        delay: end.type === "finalizerRemoved" ? undefined : end.delay,
+        error: end.type === "failed" ? recordedErrorText(error) : undefined,
+        next: nextIn < Infinity
+          ? [
             rescheduleAt < timerAt ? "reschedule" : timerCause as string,
             Math.round(nextIn),
-          ],
-        },
+          ]
+          : undefined,
       },
     };
     this.#encode(RUN, record, log);
@@ -391,41 +403,83 @@ export class RunRecorder {
   ): void {
     const secrets = this.#secrets;
     for (const number of objects) {
-      const json = this.#pending.get(number);
-      if (json === undefined) continue;
-      this.#pending.delete(number);
+      const record = this.#held.take(number);
+      if (record === undefined) continue;
+      const { bytes, start, end } = record;
+      const json = asBuffer(bytes).subarray(start + NUMBER_BYTES, end);
       this.#ring.add(OBJECT, [
         number,
-        secrets.size === 0 ? json : secrets.hideJson(textOfBody(json)),
+        secrets.mayBeIn(record) ? secrets.hideJson(json.toString()) : json,
       ]);
     }
-    if (secrets.size === 0) {
-      this.#ring.add(type, encoded(entry, bodies));
-      return;
-    }
     // Texts of a Secret may be anywhere in what a run read and wrote.
+    this.#ring.add(
+      type,
+      encoded(entry, bodies),
+      (record) =>
+        secrets.mayBeIn(record) ? this.#withoutTexts(entry, bodies) : undefined,
+    );
+  }
+
+  /** Entry whose texts are hidden, apart from names of objects. */
+  #withoutTexts(
+    entry: RunRecord | Pick<RunRecord, "steps">,
+    bodies: RunLog["bodies"],
+  ): ReturnType<typeof encoded> {
+    const secrets = this.#secrets;
+    const hide = (text: string) => secrets.hide(text);
+    const shown = <T>(value: T) =>
+      JSON.parse(secrets.hideJson(JSON.stringify(value))) as T;
+    const failure = ({ message, api, ...rest }: RecordedError) => ({
+      ...rest,
+      message: hide(message),
+      ...api && { api: { ...api, details: shown(api.details) } },
+    });
     const hidden = bodies.map((body) =>
       Buffer.from(secrets.hideJson(textOfBody(body)))
     );
     let at = 0;
     const length = (body: number) => body < 0 ? body : hidden[at++]!.length;
-    const steps = entry.steps.map((step) => ({
-      ...step,
-      ...step.request !== undefined && {
-        request: { ...step.request, body: length(step.request.body) },
-      },
-      ...step.answer !== undefined && {
-        answer: { ...step.answer, body: length(step.answer.body) },
-      },
-    }));
-    const text = JSON.stringify(
-      { ...entry, steps },
-      (name, value: unknown) =>
-        typeof value === "string" && !OWN_TEXTS.has(name)
-          ? secrets.hide(value)
-          : value,
-    );
-    this.#ring.add(type, encoded(JSON.parse(text), hidden));
+    const steps = entry.steps.map((step): RecordedStep => {
+      const { request, answer, error, event } = step;
+      return {
+        ...step,
+        ...request && {
+          request: {
+            ...request,
+            path: request.path.replace(BEYOND_NAMES, hide),
+            body: length(request.body),
+          },
+        },
+        ...answer && { answer: { ...answer, body: length(answer.body) } },
+        ...error && { error: failure(error) },
+        ...event && {
+          event: {
+            ...event,
+            reason: hide(event.reason),
+            message: hide(event.message),
+          },
+        },
+      };
+    });
+    if (!("key" in entry)) return encoded({ steps }, hidden);
+    const { decisions, reads, end } = entry;
+    const answered = (answer: RecordedRead[1]) =>
+      typeof answer !== "object" || answer === null || Array.isArray(answer)
+        ? answer
+        : "error" in answer
+        ? { error: failure(answer.error) }
+        : shown(answer);
+    return encoded({
+      ...entry,
+      steps,
+      reads: reads.map(([question, answer]) => [
+        question.startsWith("index ") ? hide(question) : question,
+        question.startsWith("keys ") ? answer : answered(answer),
+      ]),
+      decisions: decisions.map(([name, value]) => [name, shown(value)]),
+      end: { ...end, ...end.error && { error: hide(end.error) } },
+    }, hidden);
   }
 
   /** Records the resources of the server, from which kinds are completed. */
@@ -445,7 +499,8 @@ export class RunRecorder {
   readonly #middleware: Middleware = (next) => (request) => {
     const log = this.#current.getStore();
     const { path } = request;
-    if (log === undefined || isDiscovery(path) !== log.isDiscovery) {
+    const asksKinds = request.method === "GET" && isDiscovery(path);
+    if (log === undefined || asksKinds !== log.isDiscovery) {
       return next(request);
     }
     const secrecy = secrecyOf(path);
@@ -594,12 +649,15 @@ export class RunRecorder {
   }
 
   #decideNeedless(apply: RememberedApply, memory: ApplyMemory): void {
-    const secrets = this.#secrets;
-    // What is repeated has digests in place of secret texts.
-    const hash = secrets.size === 0
-      ? memory.intentOf(apply)
-      : textHash(secrets.hide(JSON.stringify(apply.intent)));
-    this.#decide(needlessName(apply), hash);
+    const intent = this.#secrets.size > 0 && JSON.stringify(apply.intent);
+    // What is repeated has other texts in place of secret ones.
+    const places = intent ? this.#secrets.placesIn(intent) : [];
+    this.#decide(
+      needlessName(apply),
+      intent && places.length > 0
+        ? [textHash(blanked(intent, places)), ...places]
+        : memory.intentOf(apply),
+    );
   }
 
   /** Makes a read, and records its result. */
@@ -643,7 +701,7 @@ export class RunRecorder {
     const shown = isSecret ? this.#hide(log, object) : object;
     const known = this.#numbers.get(object, of);
     if (known !== undefined) {
-      if (this.#pending.has(known)) log.objects.push(known);
+      if (this.#held.has(known)) log.objects.push(known);
       return known;
     }
     const number = ++this.#lastNumber;
@@ -652,11 +710,11 @@ export class RunRecorder {
       ? undefined
       : of.bodyOf(object as KubernetesObject);
     // It is written with the run, which may read Secrets later.
-    this.#pending.set(
+    this.#held.add(
       number,
       body === undefined
         ? JSON.stringify(shown)
-        : Buffer.from(asBuffer(body.bytes).subarray(body.start, body.end)),
+        : asBuffer(body.bytes).subarray(body.start, body.end),
     );
     log.objects.push(number);
     return number;

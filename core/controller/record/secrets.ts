@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { createHmac, randomBytes } from "node:crypto";
 import type { UntypedObject } from "../../api/object.ts";
+import { type ByteRange, wholeRange } from "../../json/byte_range.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 
 /** Annotations in which tools keep a copy of an object, some of them packed. */
@@ -23,19 +24,70 @@ const MIN_LINE = 16;
 const MAYBE_CUT = 1_000;
 const MAX_IN_URL = 8_192;
 /** Bits of the hashes by which the beginnings of secret texts are found. */
-const HASH_BITS = 16;
-/** Factor of those hashes, and its power for the first of the hashed characters. */
-const FACTOR = 0x01000193;
-const FIRST_FACTOR = Array.from({ length: MIN_TEXT - 1 }).reduce<number>(
-  (power) => Math.imul(power, FACTOR),
-  1,
-);
+const HASH_BITS = 18;
+const HASH_FACTOR = 0x01000193;
+/** Byte that ends a text in JSON. */
+const QUOTE = 0x22;
 /** Number of documents of JSON, one in another, in which a secret text is found. */
 const MAX_DEPTH = 3;
 /** Texts and numbers of JSON. */
 const JSON_VALUE = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+const JSON_TOKEN = new RegExp(`${JSON_VALUE.source}|[{}[\\],:]`, "g");
+/** Character by which a text may be more than one value of JSON. */
+const STRUCTURE = /["[\]{},]/;
 /** Text in place of a secret one. */
 export const HIDDEN = "(hidden)";
+/** What is in place of secret texts: as it is, in a URL, and digests of values. */
+const HIDDEN_TEXT =
+  /\(hidden\)|%28hidden%29|digest-[0-9a-f]{32}|ZGlnZXN0L[A-Za-z0-9+/]{43}/;
+
+/** Whether a text has something in place of a secret one. */
+export function hasHidden(text: string): boolean {
+  return HIDDEN_TEXT.test(text);
+}
+
+/** Whether two texts can be one and the same, as what is hidden in one is not known. */
+export function isSameShown(a: string, b: string): boolean {
+  const fits = (one: string, other: string) => {
+    const parts = one.split(new RegExp(HIDDEN_TEXT, "g"));
+    return parts.length > 1 &&
+      new RegExp(`^${parts.map(pattern).join("[^]*")}$`).test(other);
+  };
+  return a === b || fits(a, b) || fits(b, a);
+}
+
+/** Regular expression that a text itself matches. */
+function pattern(text: string): string {
+  return text.replace(/[^\w\s]/g, "\\$&");
+}
+
+/** JSON without the texts and numbers of some places, counted in their order. */
+export function blanked(json: string, places: readonly number[]): string {
+  let place = 0;
+  return json.replace(
+    JSON_VALUE,
+    (value) => places.includes(place++) ? '""' : value,
+  );
+}
+
+/** Steps to a value of JSON: names of members and positions in lists. */
+export type JsonPath = readonly (string | number)[];
+
+/**
+ * Whether a value of JSON names an object or a field, or is of the metadata that the
+ * server keeps about objects: such a value is shown, as keys are.
+ */
+function isName(path: JsonPath): boolean {
+  const [name, parent, list] = path.toReversed();
+  const depth = path[0] === "items" ? path.length - 2 : path.length;
+  return parent === "metadata" && /^(?:name|namespace|uid)$/.test(`${name}`) ||
+    parent === "details" && /^(?:name|kind|group|uid)$/.test(`${name}`) ||
+    list === "ownerReferences" || path.includes("managedFields") ||
+    depth === 1 && (name === "apiVersion" || name === "kind") ||
+    // Of the operations of a JSON Patch.
+    path.length === 2 && typeof parent === "number" &&
+      /^(?:op|path|from)$/.test(`${name}`);
+}
 
 /** Whether a resource is that of Secrets. */
 export function isSecrets(
@@ -112,12 +164,14 @@ export function isSecretPath(path: readonly (string | number)[]): boolean {
 
 /** Texts of Secrets that nothing may show, wherever they were copied to. */
 export class SecretTexts {
-  /** What is shown in place of each. */
+  /** What is shown in place of each, by its bytes. */
   readonly #texts: Map<string, string> = new Map();
   readonly #maxText: number;
   #sorted: ReadonlyMap<string, readonly string[]> | undefined;
-  /** Whether a hash is that of the beginning of a text. */
-  readonly #hashes: Uint8Array = new Uint8Array(2 ** HASH_BITS);
+  /** Whether a hash is that of the first bytes of a text. */
+  #hashes: Uint8Array = new Uint8Array(0);
+  /** How far the next beginning of a text is, by two bytes. */
+  #shifts: Uint8Array = new Uint8Array(0);
 
   /** @param maxText Maximum length of a value that is looked for. */
   constructor(maxText: number = Infinity) {
@@ -186,10 +240,21 @@ export class SecretTexts {
   }
 
   #set(text: string, shown: string): void {
-    if (this.#texts.has(text)) return;
-    this.#texts.set(text, shown);
+    const bytes = Buffer.from(text);
+    const key = bytes.toString("latin1");
+    if (this.#texts.has(key)) return;
+    if (this.#texts.size === 0) {
+      this.#hashes = new Uint8Array(2 ** HASH_BITS);
+      this.#shifts = new Uint8Array(2 ** 16).fill(MIN_TEXT - 1);
+    }
+    this.#texts.set(key, shown);
     this.#sorted = undefined;
-    this.#hashes[slotOf(hashAt(text, 0))] = 1;
+    this.#hashes[hashAt(bytes, 0)] = 1;
+    for (let at = 0; at < MIN_TEXT - 1; at++) {
+      const pair = pairAt(bytes, at);
+      const shift = this.#shifts[pair] as number;
+      this.#shifts[pair] = Math.min(shift, MIN_TEXT - 2 - at);
+    }
   }
 
   /** Texts by their beginnings, the longest first: one may begin with another. */
@@ -200,67 +265,157 @@ export class SecretTexts {
     );
   }
 
+  /** Whether JSON, or bodies of requests, may have a secret text, also a cut one. */
+  mayBeIn({ bytes, start, end }: ByteRange): boolean {
+    return this.#next(bytes, start, { end, ends: QUOTE }) !== undefined;
+  }
+
   /**
-   * Replaces secret texts in JSON, which stays JSON: a number that has one becomes a
-   * text.
+   * Replaces secret texts in the values of JSON, which stays JSON: a number that has
+   * one becomes a text. Keys and names of objects are left.
+   *
+   * @param at Path of the JSON within an object.
    */
-  hideJson(json: string): string {
-    if (this.hide(json) === json) return json;
-    const hidden = json.replace(JSON_VALUE, (value) => {
-      const shown = this.hide(value);
-      return shown === value || value.startsWith('"') ? shown : `"${shown}"`;
+  hideJson(json: string, at: JsonPath = []): string {
+    if (!this.mayBeIn(wholeRange(json))) return json;
+    try {
+      JSON.parse(json);
+    } catch {
+      return this.hide(json);
+    }
+    const path = [...at];
+    let isKey = false;
+    const hidden = json.replace(JSON_TOKEN, (token) => {
+      const last = path.length - 1;
+      const step = path[last];
+      const [first] = token;
+      if (first === "{") isKey = path.push("") > 0;
+      else if (first === "[") path.push(0);
+      else if (first === "}" || first === "]") {
+        path.pop();
+        isKey = false;
+      } else if (first === ":") isKey = false;
+      else if (first === ",") {
+        if (typeof step === "number") path[last] = step + 1;
+        else isKey = true;
+      } else if (isKey) path[last] = JSON.parse(token) as string;
+      else if (!isName(path)) {
+        const text = first === '"' ? token.slice(1, -1) : token;
+        const shown = this.hide(text);
+        if (shown !== text) return `"${shown}"`;
+      }
+      return token;
     });
-    // It was no JSON, or has the structure of a secret text.
-    return this.hide(hidden);
+    // One that has structure itself is in more than one value.
+    return this.#replace(
+      hidden,
+      (text, shown) =>
+        !STRUCTURE.test(text)
+          ? undefined
+          : /^["[{]/.test(text)
+          ? `"${shown}"`
+          : shown,
+    );
+  }
+
+  /** Which texts and numbers of JSON have a secret text, in their order. */
+  placesIn(json: string): number[] {
+    if (!this.mayBeIn(wholeRange(json))) return [];
+    return json.match(JSON_VALUE)?.flatMap((value, place) =>
+      this.hide(value) === value ? [] : [place]
+    ) ?? [];
   }
 
   /** Replaces secret texts in a text, and the beginning of one at its end. */
   hide(text: string): string {
-    const last = text.length - MIN_TEXT;
-    if (this.#texts.size === 0 || last < 0) return text;
+    return this.#replace(text, (_, shown) => shown);
+  }
+
+  #replace(
+    text: string,
+    by: (secret: string, shown: string) => string | undefined,
+  ): string {
+    if (this.#texts.size === 0 || text.length < MIN_TEXT) return text;
+    const bytes = Buffer.from(text);
+    const end = bytes.length;
     let hidden = "";
     let kept = 0;
-    let hash = hashAt(text, 0);
-    for (let at = 0; at <= last;) {
-      const secret = this.#hashes[slotOf(hash)] === 0
-        ? undefined
-        : this.#found(text, at);
-      if (secret !== undefined) {
-        hidden += text.slice(kept, at) + this.#texts.get(secret);
-        kept = at += secret.length;
-        if (at <= last) hash = hashAt(text, at);
+    for (let at = 0;;) {
+      const found = this.#next(bytes, at, { end });
+      if (found === undefined) break;
+      const { start, secret } = found;
+      at = Math.min(start + secret.length, end);
+      const shown = by(secret, this.#texts.get(secret) as string);
+      if (shown === undefined) {
+        at = start + 1;
         continue;
       }
-      const first = Math.imul(text.charCodeAt(at), FIRST_FACTOR);
-      const next = text.charCodeAt(at + MIN_TEXT);
-      hash = (Math.imul(hash - first, FACTOR) + next) | 0;
+      hidden += bytes.toString("utf8", kept, start) + shown;
+      kept = at;
+    }
+    return kept === 0 ? text : hidden + bytes.toString("utf8", kept);
+  }
+
+  /** Next secret text from a position on; most bytes are passed over. */
+  #next(
+    bytes: Uint8Array,
+    from: number,
+    limits: { readonly end: number; readonly ends?: number },
+  ): { readonly start: number; readonly secret: string } | undefined {
+    if (this.#texts.size === 0) return undefined;
+    const last = limits.end - 2;
+    for (let at = from + MIN_TEXT - 2; at <= last;) {
+      const shift = this.#shifts[pairAt(bytes, at)] as number;
+      if (shift > 0) {
+        at += shift;
+        continue;
+      }
+      const start = at - MIN_TEXT + 2;
+      if (this.#hashes[hashAt(bytes, start)] === 1) {
+        const secret = this.#secretAt(bytes, start, limits);
+        if (secret !== undefined) return { start, secret };
+      }
       at++;
     }
-    return hidden + text.slice(kept);
+    return undefined;
   }
 
-  #found(text: string, at: number): string | undefined {
-    const rest = text.length - at;
-    // Long errors and Events are cut.
-    const mayBeCut = rest >= (text.length < MAYBE_CUT ? MIN_LINE : MIN_TEXT);
-    return this.#byStart().get(text.slice(at, at + MIN_TEXT))?.find((one) =>
-      text.startsWith(one, at) ||
-      mayBeCut && one.length > rest && one.startsWith(text.slice(at))
+  #secretAt(
+    bytes: Uint8Array,
+    start: number,
+    { end, ends }: { readonly end: number; readonly ends?: number },
+  ): string | undefined {
+    const first = String.fromCharCode(
+      ...bytes.subarray(start, start + MIN_TEXT),
     );
+    // Long errors and Events are cut.
+    const least = ends !== undefined || end >= MAYBE_CUT ? MIN_TEXT : MIN_LINE;
+    return this.#byStart().get(first)?.find((one) => {
+      const most = Math.min(one.length, end - start);
+      let same = MIN_TEXT;
+      while (same < most && one.charCodeAt(same) === bytes[start + same]) {
+        same++;
+      }
+      if (same === one.length) return true;
+      const after = start + same;
+      return same >= least &&
+        (after === end || ends !== undefined &&
+            (bytes[after] === ends || same >= MIN_LINE));
+    });
   }
 }
 
-/** Hash of the characters from a position on. */
-function hashAt(text: string, from: number): number {
+/** Hash of the first bytes of a text. */
+function hashAt(bytes: Uint8Array, from: number): number {
   let hash = 0;
   for (let at = from; at < from + MIN_TEXT; at++) {
-    hash = (Math.imul(hash, FACTOR) + text.charCodeAt(at)) | 0;
+    hash = (Math.imul(hash, HASH_FACTOR) + (bytes[at] as number)) | 0;
   }
-  return hash;
+  return (hash ^ (hash >>> HASH_BITS)) & (2 ** HASH_BITS - 1);
 }
 
-function slotOf(hash: number): number {
-  return (hash ^ (hash >>> HASH_BITS)) & (2 ** HASH_BITS - 1);
+function pairAt(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }
 
 /** Text as it is inside of JSON. */

@@ -471,10 +471,10 @@ function isEstablished(definition: UntypedObject): boolean {
 /** Change without secret values, and with values of a bounded size. */
 function hidden(change: PlannedChange, { secrets }: PlannedRun): PlannedChange {
   const isSecret = change.kind === "Secret" && change.apiVersion === "v1";
-  const show = (value: unknown) => {
+  const show = (value: unknown, path: string) => {
     if (value === undefined) return undefined;
     const text = writeJson(value);
-    const safe = secrets.hideJson(text);
+    const safe = secrets.hideJson(text, stepsOf(path));
     if (safe.length > MAX_VALUE) return `${safe.slice(0, MAX_VALUE)}…`;
     return safe === text ? value : JSON.parse(safe);
   };
@@ -483,7 +483,11 @@ function hidden(change: PlannedChange, { secrets }: PlannedRun): PlannedChange {
     fields: change.fields.map(({ before, after, ...field }) => {
       const isHidden = isSecret && isSecretPath(stepsOf(field.path));
       const mask = (value: unknown) =>
-        value === undefined ? undefined : isHidden ? HIDDEN : show(value);
+        value === undefined
+          ? undefined
+          : isHidden
+          ? HIDDEN
+          : show(value, field.path);
       return {
         ...field,
         ...before !== undefined && { before: mask(before) },

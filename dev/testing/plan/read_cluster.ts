@@ -316,29 +316,15 @@ function wantedOf(
   ];
 }
 
-/** Object without copies of the values of Secrets; its names stay as they are. */
+/** Object without copies of the values of Secrets. */
 function withoutCopies(
   object: UntypedObject,
   secrets: SecretTexts,
 ): UntypedObject {
   if (secrets.size === 0) return object;
-  const { apiVersion, kind, metadata } = object;
-  const { name, namespace, uid, ownerReferences, managedFields } = metadata;
   const text = writeJson(object);
   const hidden = secrets.hideJson(text);
-  if (hidden === text) return object;
-  const found = readJson(hidden) as UntypedObject;
-  return {
-    ...found,
-    ...{ apiVersion, kind },
-    metadata: {
-      ...found.metadata,
-      ...{ name, uid },
-      ...namespace !== undefined && { namespace },
-      ...ownerReferences !== undefined && { ownerReferences },
-      ...managedFields !== undefined && { managedFields },
-    },
-  };
+  return hidden === text ? object : readJson(hidden) as UntypedObject;
 }
 
 function isOf(

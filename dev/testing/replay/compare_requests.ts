@@ -1,6 +1,7 @@
 import {
   differences,
   HIDDEN,
+  isSameShown,
   isSecretPath,
   type JsonDifference,
 } from "@coracle/operator/internal";
@@ -44,7 +45,8 @@ const DIGEST =
 
 /** Whether two requests are equal, apart from their bodies. */
 export function isSameRequest(a: ComparedRequest, b: ComparedRequest): boolean {
-  return a.method === b.method && a.path === b.path && a.type === b.type;
+  return a.method === b.method && a.type === b.type &&
+    isSameShown(a.path, b.path);
 }
 
 /**
@@ -79,11 +81,11 @@ export function differingFields(
 
 /** Whether two texts are equal, or differ in times of the run alone. */
 export function isSameText(a: string, b: string, run: ComparedRun): boolean {
-  if (a === b) return true;
+  if (isSameShown(a, b)) return true;
   const [one, other] = [a.split(/\s+/), b.split(/\s+/)];
   return one.length === other.length && one.every((word, index) => {
     const second = other[index] as string;
-    return word === second || areTimes(word, second, run);
+    return isSameShown(word, second) || areTimes(word, second, run);
   });
 }
 
@@ -91,11 +93,18 @@ function isTolerated(
   { before, after }: JsonDifference,
   run: ComparedRun,
 ): boolean {
+  if (before === undefined || after === undefined) return false;
+  // Nobody knows what a hidden text was: it may be a literal of the operator.
+  if (isSameShown(valueText(before), valueText(after))) return true;
   if (typeof before !== "string" || typeof after !== "string") return false;
   if (areTimes(before, after, run)) return true;
   // A digest of a Secret's value is another than that of its stand-in.
   return run.secrets && before.length === after.length &&
     DIGEST.test(before) && DIGEST.test(after);
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function areTimes(a: string, b: string, { from, to }: ComparedRun): boolean {

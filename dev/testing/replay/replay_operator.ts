@@ -15,7 +15,9 @@ import {
   type Transport,
 } from "@coracle/operator/client";
 import {
+  blanked,
   type Controller,
+  hasHidden,
   isDiscovery,
   liveName,
   needlessName,
@@ -43,6 +45,8 @@ import type { ReplayReport, RunDifference } from "./replay_report.ts";
 const MAX_REAL_MS = 2_000;
 /** How late a timer may be in virtual time, in milliseconds. */
 const LATE_MS = 100;
+/** Time in which an answer and an abort come at once, in milliseconds. */
+const AT_ONCE_MS = 1;
 /** Maximum number of differences that are reported. */
 const MAX_DIFFERENCES = 100;
 /** Seed of the random numbers, which are others than those of the recorded runs. */
@@ -234,8 +238,9 @@ class ProcessReplay {
     const restore = this.#replaceWorld();
     try {
       await this.#load(missing);
-      for (const moment of momentsOf(this.#process.runs)) {
-        await this.#take(moment);
+      const moments = momentsOf(this.#process.runs);
+      for (const [index, moment] of moments.entries()) {
+        await this.#take(moment, moments[index + 1]);
         if (this.#settings.untilFirst && this.hasDiffered) break;
       }
     } finally {
@@ -387,8 +392,15 @@ class ProcessReplay {
         readonly subresource: boolean;
         readonly intent: object;
       }) {
-        const hash = run().decision(needlessName(apply));
-        return hash === textHash(JSON.stringify(apply.intent));
+        const decided = run().decision(needlessName(apply));
+        const intent = JSON.stringify(apply.intent);
+        if (!Array.isArray(decided)) {
+          // A Secret that was read later is hidden in it, but not in its hash.
+          return decided !== undefined && hasHidden(intent) ||
+            decided === textHash(intent);
+        }
+        const [hash, ...places] = decided as [string, ...number[]];
+        return hash === textHash(blanked(intent, places));
       },
       learn() {},
       forget() {},
@@ -420,7 +432,7 @@ class ProcessReplay {
     return parts as unknown as ReplayedParts<never>;
   }
 
-  async #take(moment: Moment): Promise<void> {
+  async #take(moment: Moment, next: Moment | undefined): Promise<void> {
     const { kept } = moment;
     const executor = this.#executors.get(kept.controller);
     if (executor === undefined) return;
@@ -437,7 +449,10 @@ class ProcessReplay {
       await this.#wait(() => run.hasDone(moment.step), run, moment.at);
       run.take(moment.step);
       this.#activity++;
-      await this.#settle();
+      // One that was aborted at once has not gone on before.
+      const isAborted = next?.type === "step" && next.kept === kept &&
+        next.step.aborted !== undefined && next.at - moment.at < AT_ONCE_MS;
+      if (!isAborted) await this.#settle();
       return;
     }
     if (!run.isOver) {
@@ -458,6 +473,7 @@ class ProcessReplay {
     const run = new ReplayedRun(kept, {
       startedAt: this.#view.now(),
       objectOf: (number) => this.#objectOf(number),
+      secrets: kept.secrets === true || this.#hasHidden(kept),
     });
     this.runs.push(run);
     this.#active.set(kept, run);
@@ -468,6 +484,15 @@ class ProcessReplay {
       });
     });
     await this.#settle();
+  }
+
+  /** Whether something that a run has read is in place of a secret text. */
+  #hasHidden({ primary, reads, bodies }: KeptRun): boolean {
+    const numbers = [primary, ...reads.flatMap(([, answer]) => answer)];
+    return numbers.some((number) =>
+      typeof number === "number" &&
+      hasHidden(String(this.#process.object(number)))
+    ) || [...bodies.values()].some((body) => hasHidden(String(body)));
   }
 
   #objectOf(number: number | null): unknown {

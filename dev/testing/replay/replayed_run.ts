@@ -3,6 +3,7 @@ import { ApiError, type HttpResponse } from "@coracle/operator/client";
 import {
   type AbortCause,
   causeText,
+  isSameShown,
   NO_BODY,
   NOT_KEPT,
   type RecordedError,
@@ -71,9 +72,11 @@ export class ReplayedRun {
 
   constructor(
     kept: KeptRun,
-    { startedAt, objectOf }: {
+    { startedAt, objectOf, secrets }: {
       readonly startedAt: number;
       readonly objectOf: ObjectOf;
+      /** Whether it has read something in place of a Secret's value. */
+      readonly secrets: boolean;
     },
   ) {
     this.kept = kept;
@@ -82,7 +85,7 @@ export class ReplayedRun {
     this.#compared = {
       from: kept.at,
       to: kept.at + kept.end.t,
-      secrets: kept.secrets === true,
+      secrets,
     };
     for (const [question, answer] of kept.reads) {
       const answers = this.#reads.get(question) ?? [];
@@ -125,7 +128,10 @@ export class ReplayedRun {
    * @throws {Error} If the read failed then, or was not made.
    */
   answer(question: string): unknown {
-    const answers = this.#reads.get(question);
+    const answers = this.#reads.get(question) ??
+      this.#reads.get(
+        [...this.#reads.keys()].find((one) => isSameShown(one, question)) ?? "",
+      );
     if (answers === undefined) {
       // What a write looks up is no read of the operator: its request is named.
       if (question.startsWith("get ")) return undefined;
@@ -148,7 +154,9 @@ export class ReplayedRun {
 
   /** Takes what was decided then; undefined if nothing was. */
   decision(name: string): unknown {
-    const index = this.#decisions.findIndex((one) => one.name === name);
+    const index = this.#decisions.findIndex((one) =>
+      isSameShown(one.name, name)
+    );
     return index < 0 ? undefined : this.#decisions.splice(index, 1)[0]!.value;
   }
 
@@ -189,6 +197,16 @@ export class ReplayedRun {
       this.run.interrupt(step.interrupted);
     } else if (step.aborted !== undefined) {
       this.run.abort(step.aborted as AbortCause);
+      this.#dropAborted();
+    }
+  }
+
+  /** Rejects what the abort has kept from being sent. */
+  #dropAborted(): void {
+    for (const one of [...this.#pending]) {
+      if (!one.signal?.aborted) continue;
+      this.#pending.splice(this.#pending.indexOf(one), 1);
+      one.reject(one.signal.reason);
     }
   }
 
@@ -213,8 +231,9 @@ export class ReplayedRun {
     } else if (outcome === undefined) {
       this.#differ({ what: "the run does not end", recorded: endText(end) });
     } else if (
-      outcome.outcome !== end.outcome || outcome.delay !== end.delay ||
-      !isSameText(outcome.error ?? "", end.error ?? "", this.#compared)
+      outcome.outcome !== end.outcome ||
+      end.outcome !== "aborted" && (outcome.delay !== end.delay ||
+          !isSameText(outcome.error ?? "", end.error ?? "", this.#compared))
     ) {
       this.#differ({
         what: "the end differs",
@@ -243,7 +262,8 @@ export class ReplayedRun {
   /** The difference with what is known of the run. */
   report(): RunDifference | undefined {
     if (this.difference === undefined) return undefined;
-    const { controller, key: object, at, cause, attempt, secrets } = this.kept;
+    const { controller, key: object, at, cause, attempt } = this.kept;
+    const { secrets } = this.#compared;
     return {
       controller,
       object,
@@ -346,7 +366,7 @@ export class ReplayedRun {
   #compareEvent(recorded: RecordedEvent): void {
     const [event] = this.#events.splice(0, 1);
     const isSame = event?.type === recorded.type &&
-      event.reason === recorded.reason &&
+      isSameShown(event.reason, recorded.reason) &&
       isSameText(event.message, recorded.message, this.#compared);
     if (isSame) return;
     this.#differ({
