@@ -149,14 +149,32 @@ export const FIELD_PRESENCE: string = ${jsonLiteral(data.goFields)};
 `;
 }
 
-function fieldNumbersFile(data: KubernetesData): string {
+function fieldNumbersFile({ fieldNumbers, definitions }: KubernetesData) {
+  const numbers = Object.entries(fieldNumbers).map(([name, byNumber]) => {
+    const byField = new Map(
+      Object.entries(byNumber).map(([number, field]) => [field, number]),
+    );
+    const fields = Object.keys(definitions[name]?.properties ?? {}).sort();
+    const isPlain = [...byField.keys()].every((field) =>
+      typeof field === "string" && fields.includes(field)
+    );
+    return [
+      name,
+      isPlain
+        ? fields.map((field) => byField.get(field) ?? "").join(" ")
+        : byNumber,
+    ];
+  });
   return `${GENERATED_HEADER}
 
 /**
- * JSON names of the fields of each definition by protobuf field number, as
- * JSON; an object instead of a name stands for a struct that Go embeds.
+ * Numbers of the fields of each definition in protobuf, as JSON: a text with
+ * the numbers in the order of the fields' names, or the JSON names of the fields
+ * by number; an object instead of a name stands for a struct that Go embeds.
  */
-export const FIELD_NUMBERS: string = ${jsonLiteral(data.fieldNumbers)};
+export const FIELD_NUMBERS: string = ${
+    jsonLiteral(Object.fromEntries(numbers))
+  };
 `;
 }
 

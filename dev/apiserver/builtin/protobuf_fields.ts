@@ -25,7 +25,7 @@ export type MessageFields = ReadonlyMap<number, MessageField>;
 /** First bytes of every protobuf body of Kubernetes (`k8s\0`). */
 export const MAGIC: Uint8Array = Uint8Array.of(0x6b, 0x38, 0x73, 0);
 
-let numbers: Readonly<Record<string, FieldNumbers>> | undefined;
+let numbers: Readonly<Record<string, string | FieldNumbers>> | undefined;
 const MESSAGES: Map<string, MessageFields> = new Map();
 
 /**
@@ -36,13 +36,27 @@ const MESSAGES: Map<string, MessageFields> = new Map();
 export function messageFields(type: GoType): MessageFields {
   let fields = MESSAGES.get(type.definition);
   if (fields === undefined) {
-    numbers ??= JSON.parse(FIELD_NUMBERS) as Record<string, FieldNumbers>;
-    const found = numbers[type.definition];
+    numbers ??= JSON.parse(FIELD_NUMBERS) as typeof numbers;
+    const found = numbers?.[type.definition];
     if (found === undefined) throw malformed(`a ${type.name}`);
-    fields = fieldsOf(type, found);
+    fields = fieldsOf(
+      type,
+      typeof found === "string" ? namesByNumber(type, found) : found,
+    );
     MESSAGES.set(type.definition, fields);
   }
   return fields;
+}
+
+/** Names by number, from the numbers in the order of the names; empty for none. */
+function namesByNumber(type: GoType, numbers: string): FieldNumbers {
+  const inOrder = numbers.split(" ");
+  const names = [...type.fields.keys()].sort();
+  return Object.fromEntries(
+    names.flatMap((name, index) =>
+      inOrder[index] ? [[inOrder[index], name]] : []
+    ),
+  );
 }
 
 function fieldsOf(type: GoType, numbers: FieldNumbers): MessageFields {

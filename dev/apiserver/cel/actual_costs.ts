@@ -154,11 +154,10 @@ const RULES: Readonly<Record<string, CostRule>> = {
   "_+_": ([a, b], _, id) =>
     /\((?:string|bytes),/.test(id) ? traversal(size(a) + size(b)) : 1,
   "@in": ([, list], _, id) => id.includes("list<") ? size(list) : undefined,
-  startsWith: traverses(),
-  endsWith: traverses(),
+  startsWith: ([, part]) => traversal(size(part)),
+  endsWith: ([, part]) => traversal(size(part)),
   contains: ([text, part]) => traversal(size(text)) * traversal(size(part)),
-  matches: ([text, pattern], _, id) =>
-    id.includes("this") ? matching(text, size(pattern)) : 1,
+  matches: ([text, pattern]) => matching(text, size(pattern)),
   bytes: (args, _, id) =>
     id.startsWith("bytes(string)") ? traverses()(args, _, id) : undefined,
   string: (args, _, id) =>

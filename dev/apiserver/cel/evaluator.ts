@@ -552,7 +552,7 @@ function orElse(plans: readonly Plan[], name: string): Step {
   return (run) => {
     const value = left.step(run);
     if (value instanceof CelError) return value;
-    if (!(value instanceof Optional)) return value;
+    if (!(value instanceof Optional)) return NO_SUCH_OVERLOAD;
     if (value.value !== undefined) return name === "or" ? value : value.value;
     return right.step(run);
   };

@@ -337,10 +337,8 @@ class Parser {
           }'`,
       );
     }
-    const { kind, text: field, at } = this.#take();
-    if (kind === "ESC_IDENTIFIER") {
-      this.#late.push({ at, message: "unsupported syntax: '`'" });
-    }
+    const { kind, text, at } = this.#take();
+    const field = plainName(text);
     if (optional) {
       const name = { kind: "literal", value: field, at } as const;
       return this.#made(call(dot.at, "_?._", [operand, name]), operand);
@@ -473,10 +471,7 @@ class Parser {
           );
         }
         const field = this.#take();
-        if (field.kind === "ESC_IDENTIFIER") {
-          this.#late.push({ at: field.at, message: "unsupported syntax: '`'" });
-        }
-        fields.push({ ...this.#entry(optional), name: field.text });
+        fields.push({ ...this.#entry(optional), name: plainName(field.text) });
       } while (this.#acceptComma("}"));
     } else this.#accept(",");
     this.#expect("}", AFTER_MEMBER);
@@ -579,6 +574,11 @@ function call(
 }
 
 /** Kind of a token in messages. */
+/** Name of a field, which may be in backticks. */
+function plainName(text: string): string {
+  return text.startsWith("`") ? text.slice(1, -1) : text;
+}
+
 function kindText(kind: string): string {
   return /^[A-Z<]/.test(kind) && kind !== "<" && kind !== "<="
     ? kind

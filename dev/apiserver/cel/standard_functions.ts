@@ -241,8 +241,6 @@ const CONVERSIONS: FunctionDefinitions = {
     parseDouble(text) ?? conversion(text, "double"),
   "double(uint): double": ({ value }: Uint) => Number(value),
   "duration(duration): duration": (value: Duration) => value,
-  "duration(int): duration": (value: bigint) =>
-    conversion(value, "google.protobuf.Duration"),
   "duration(string): duration": (text: string) => {
     const nanos = parseGoDuration(text);
     return nanos === undefined

@@ -9,7 +9,7 @@ import {
   type Question,
 } from "../../cluster/cel/answers.ts";
 
-/** Question with the answer of kube-apiserver 1.36.3; see `npm run test:cel`. */
+/** Question with the answer of kube-apiserver 1.37.2; see `npm run test:cel`. */
 interface Recorded {
   readonly question: Question;
   readonly answer: Answer;

@@ -189,6 +189,12 @@ const ALONE: readonly string[] = [
   "'é'.findAll('x*', 1)",
   "{'a': 1}.a == 1 ? optional.of(1).orValue(2) : dyn(1).orValue(2)",
   "dyn(1).orValue(2)",
+  "{'/a': 1, 'b-c': 2}.`/a` + {'b-c': 3}.`b-c`",
+  "has({'/a': 1}.`/a`) && !has({'/a': 1}.`/b`)",
+  "{'a b': 1}.?`a b`.orValue(2)",
+  "''.startsWith('foo') || 'foobar'.startsWith('')",
+  "''.endsWith('foo') || 'foobar'.endsWith('')",
+  "matches('foobar', '^foo') && 'foobar'.matches('bar$')",
   "dyn(1).or(optional.of(2))",
   // Errors and the operators that absorb them.
   "1/0 == 1 || int('a' + '') == 1",
