@@ -78,6 +78,8 @@ export interface Bench {
   readonly subjects: readonly Subject[];
   /** Maximum number of rounds; fewer if time runs out. */
   readonly rounds?: number | undefined;
+  /** Loads the modules that only some subjects load, when they run. */
+  load?(): Promise<unknown>;
   /**
    * Starts resources that all subjects share, and builds what they import.
    *

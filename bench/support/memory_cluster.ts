@@ -10,6 +10,8 @@ export interface MemoryClusterOptions {
   readonly list: Uint8Array;
   /** Bytes of a watch. */
   readonly changes: AsyncIterable<Uint8Array>;
+  /** Returns the object after a patch. */
+  readonly patched?: (() => Uint8Array) | undefined;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface MemoryClusterOptions {
  * measured.
  */
 export function memoryCluster(options: MemoryClusterOptions): Client {
-  const { kind, list, changes } = options;
+  const { kind, list, changes, patched } = options;
   const resource = {
     name: kind.plural,
     kind: kind.kind,
@@ -28,17 +30,18 @@ export function memoryCluster(options: MemoryClusterOptions): Client {
     kind: "APIResourceList",
     resources: [resource],
   }));
-  const answer = (path: string) => {
+  const answer = (method: string, path: string) => {
+    if (method === "PATCH" && patched !== undefined) return once(patched());
     if (path.includes("watch=")) return changes;
     return once(path.includes(`/${kind.plural}`) ? list : discovery);
   };
   return new Client({
     transport: {
-      send: ({ path }) =>
+      send: ({ method, path }) =>
         Promise.resolve({
           status: 200,
           headers: { "content-type": "application/json" },
-          body: answer(path),
+          body: answer(method, path),
           cancel: () => Promise.resolve(),
         }),
       close: () => Promise.resolve(),

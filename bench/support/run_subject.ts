@@ -1,7 +1,8 @@
 /**
  * Runs one subject of one bench, in the process that `run.ts` starts:
  * `run_subject.ts BENCH SUBJECT` prints its measures as one line of JSON.
- * `run_subject.ts BENCH` only loads its modules.
+ * `run_subject.ts BENCH` only loads its modules, and those that are loaded when
+ * they are needed.
  *
  * @module
  */
@@ -10,7 +11,11 @@ import { loadBench } from "./bench.ts";
 
 const [name = "", wanted] = process.argv.slice(2);
 const bench = await loadBench(name);
-if (wanted === undefined) process.exit(0);
+if (wanted === undefined) {
+  await bench.load?.();
+  await import("../../core/client/transport/undici_transport.ts");
+  process.exit(0);
+}
 const subject = bench.subjects.find((subject) => subject.name === wanted);
 if (subject === undefined) throw new Error(`No subject ${wanted} in ${name}`);
 const measures = await subject.run();
