@@ -194,7 +194,7 @@ const SPECS: readonly unknown[] = [
   { size: 9, mode: "b" },
 ];
 
-/** Bodies of a Scale, many of which are none. */
+/** Bodies of requests for a Scale, right and wrong. */
 const SCALES: readonly object[] = [
   { spec: "x" },
   { spec: [] },

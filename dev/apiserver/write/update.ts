@@ -256,7 +256,7 @@ function createMissing(request: ResourceRequest, how: UpdateHow): Written {
 /**
  * Checks preconditions of a write as etcd's storage does.
  *
- * @param stored The object; undefined if there is none.
+ * @param stored The object; undefined if it does not exist.
  * @throws {StatusError} 409 if the object has another UID or resourceVersion.
  */
 export function checkStored(

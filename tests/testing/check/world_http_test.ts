@@ -263,7 +263,7 @@ test("A replaced request has the URL that node:http would ask", async () => {
   });
 });
 
-test("A replaced request has at most one time limit, and 0 is none", async () => {
+test("A replaced request has at most one time limit, and 0 sets no limit", async () => {
   const never = () => new Promise<Response>(() => {});
   await withHttp(never, async () => {
     const times: string[] = [];
