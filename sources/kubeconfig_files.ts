@@ -144,12 +144,15 @@ async function readFolder(
       continue;
     }
     const path = join(folder, file);
+    const before = known.get(name);
     let text: string | undefined;
     let target: Cluster["target"];
     try {
       text = await readLimited(path, MAX_BYTES);
-      const before = known.get(name);
-      if (before !== undefined && before.text === text) {
+      // A file that it names may be there now.
+      const isUsed = before?.text === text &&
+        !(before?.cluster.target instanceof Error);
+      if (before !== undefined && isUsed) {
         files.set(name, before);
         continue;
       }
@@ -167,7 +170,15 @@ async function readFolder(
     } catch (error) {
       target = error as Error;
     }
-    files.set(name, { text, cluster: { name, target } });
+    const isSame = before?.text === text && target instanceof Error &&
+      before?.cluster.target instanceof Error &&
+      before.cluster.target.message === target.message;
+    files.set(
+      name,
+      before !== undefined && isSame
+        ? before
+        : { text, cluster: { name, target } },
+    );
   }
   return files;
 }

@@ -144,6 +144,13 @@ export interface OperatorHandle {
         };
       }[]
       | undefined;
+    /** Where runs are recorded; undefined if they are not. */
+    readonly record?:
+      | {
+        /** File of the recording; undefined if a function gets it. */
+        readonly path?: string | undefined;
+      }
+      | undefined;
     /** Options of the server of the probes. */
     readonly probes?:
       | {

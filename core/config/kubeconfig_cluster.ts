@@ -278,7 +278,7 @@ function checkMethods(user: FromFile<KubeconfigUser>): void {
       }"`,
     );
   }
-  const basic = value.username !== undefined || value.password !== undefined;
+  const basic = Boolean(value.username || value.password);
   const methods = [
     ...(value.token || value.tokenFile ? ["token"] : []),
     ...(basic ? ["username"] : []),

@@ -41,27 +41,27 @@ export function denoPermissions(
   for (const { settings } of operators) {
     const { probes, webhooks, cache, programs = [] } = settings;
     run.push(...programs);
-    if (probes !== undefined) net.push(`${probes.host}:${probes.port}`);
-    const { secure, host, port, certificates } = probes?.metrics ?? {};
-    if (secure) {
-      net.push(`${host}:${port}`);
-      read.push(...pathsOf(certificates));
+    if (probes !== undefined) net.push(placeOf(probes));
+    if (probes?.metrics.secure) {
+      net.push(placeOf(probes.metrics));
+      read.push(...pathsOf(probes.metrics.certificates));
     }
     if (webhooks !== undefined && !("serve" in webhooks)) {
       const { host, port, service, certificates } = webhooks;
-      net.push(`${host}:${port}`);
+      net.push(placeOf({ host, port }));
       // It calls itself, to know when others can.
-      net.push(`${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`);
+      const isAny = host === "0.0.0.0" || host === "::";
+      net.push(placeOf({ host: isAny ? "127.0.0.1" : host, port }));
       if (service !== undefined) {
         const { name, namespace = "NAMESPACE" } = service;
         net.push(`${name}.${namespace}.svc:${service.port ?? 443}`);
       }
       read.push(...pathsOf(certificates));
     }
-    const { snapshot } = cache ?? {};
-    if (snapshot !== undefined) {
-      read.push(snapshot.path);
-      write.push(snapshot.path);
+    for (const path of [cache?.snapshot?.path, settings.record?.path]) {
+      if (path === undefined) continue;
+      read.push(path);
+      write.push(path);
     }
   }
   const flag = (name: string, values: readonly string[]) =>
@@ -75,6 +75,13 @@ export function denoPermissions(
     ...flag("run", run),
     ...flag("sys", ["hostname", "systemMemoryInfo"]),
   ];
+}
+
+/** Address as Deno reads it, with brackets around one of IPv6. */
+function placeOf(
+  { host, port }: { readonly host: string; readonly port: number },
+): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Paths of the certificates of a server. */

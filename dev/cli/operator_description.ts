@@ -98,6 +98,7 @@ function plainSettings(
         certificates: webhooks.certificates,
       }
       : undefined,
+    record: settings.record && { path: settings.record.path },
     probes: probes && {
       port: probes.port,
       host: probes.host,

@@ -105,3 +105,17 @@ test("kubeconfigFiles refuses options that are wrong", () => {
     /"every"/,
   );
 });
+
+test("Folder of kubeconfigs takes a file again when a file that it names is there", async () => {
+  const folder = temporaryFolder();
+  const text = kubeconfig("https://east").replace(
+    '"token":"a-token"',
+    '"tokenFile":"token.d/token"',
+  );
+  writeText(folder, "east", text);
+  const { next, end } = follow(folder);
+  assert.match((await next())["east"] ?? "", /token must be a readable file/);
+  writeText(folder, "token.d/token", "a-token");
+  assert.equal((await next())["east"], "https://east");
+  end();
+});

@@ -296,3 +296,8 @@ test("configFromText asks for a private key without a passphrase", async () => {
     );
   }
 });
+
+test("configFromText takes a token beside a user name that is empty, as kubectl does", async () => {
+  const user = { token: "a-token", username: "", password: "" };
+  assert.equal((await credential(await fromText({}, user))).token, "a-token");
+});

@@ -111,6 +111,20 @@ test("An operator on Deno runs with the permissions of its manifests alone", asy
   }
 });
 
+test("The permissions have addresses of IPv6 in brackets, and the file of runs", () => {
+  const described = describedOperator("::", 8080);
+  const record = { path: "/var/lib/operator/runs" };
+  const flags = denoPermissions([
+    { ...described, settings: { ...described.settings, record } },
+  ]);
+  const [net, read, write] = ["net", "read", "write"].map((name) =>
+    flags.find((flag) => flag.startsWith(`--allow-${name}=`))?.split("=")[1]
+  );
+  assert.equal(net, `${API_SERVER_PORT},[::]:8080,[::]:0`);
+  assert.ok(read?.split(",").includes(record.path));
+  assert.equal(write, record.path);
+});
+
 test("Operator refuses programs with blanks or commas, and unknown certificates", () => {
   for (const program of ["", "a,b", "a b", "-a", "a;b", "a\nb"]) {
     assert.throws(
