@@ -217,21 +217,23 @@ function readFile(path: string, text: string): DeclarationFile {
   let doc = "";
   let lines: string[] = [];
   let isComment = false;
+  let nextDoc = "";
   for (const line of text.split("\n")) {
-    const begins = !isComment &&
-      (line.startsWith("/**") || STATEMENT.test(line));
-    if (begins && lines.length > 0) {
-      add(doc, lines);
-      doc = "";
-      lines = [];
-    }
     if (isComment || line.startsWith("/**")) {
-      doc += `${line}\n`;
+      nextDoc += `${line}\n`;
       isComment = !line.includes("*/");
-      if (isComment || !doc.includes("@module")) continue;
-      file.doc = doc;
-      doc = "";
-    } else if (begins || lines.length > 0) lines.push(line);
+      if (isComment || !nextDoc.includes("@module")) continue;
+      file.doc = nextDoc;
+      nextDoc = "";
+    } else if (STATEMENT.test(line)) {
+      if (lines.length > 0) add(doc, lines);
+      [doc, nextDoc] = [nextDoc, ""];
+      lines = [line];
+    } else if (lines.length > 0) {
+      // A member of a union has its comment at the begin of a line, too.
+      lines.push(`${nextDoc}${line}`);
+      nextDoc = "";
+    }
   }
   if (lines.length > 0) add(doc, lines);
   return file;

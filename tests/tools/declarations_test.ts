@@ -58,7 +58,15 @@ export interface Clock {
 }
 `,
   "names.d.ts": `/** Names. */
-export type Name = "a" | "b";
+export type Name =
+/** The first one. */
+{
+    readonly a: string;
+}
+/** The others. */
+ | {
+    readonly b: string;
+};
 `,
 };
 
