@@ -126,7 +126,7 @@ async function documentsOf(
           if (name === undefined) continue;
           if (names.has(name)) {
             const { range } = key as { range?: number[] };
-            throw fail("DUPLICATE_KEY", range?.[0]);
+            throw fail("DUPLICATE_KEY", range?.[0], "Map keys must be unique");
           }
           names.add(name);
         }
