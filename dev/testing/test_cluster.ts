@@ -792,9 +792,9 @@ export function withTestCluster<C extends Clock = Clock>(
     await cluster.stop().catch((error: unknown) => failure ??= { error });
     if (failure === undefined) return;
     const { error } = failure;
-    const message = errorMessage(error);
-    throw message.includes(log) ? error : new Error(
-      `Cannot pass the test: ${message}\n\nThe log:\n${log}`,
+    const why = errorMessage(error);
+    throw why.includes(log) ? error : new Error(
+      `Cannot pass the test: ${why}\n\nThe log:\n${log}`,
       { cause: error },
     );
   };

@@ -33,9 +33,14 @@ import { liveName, needlessName } from "./decisions.ts";
 import { HeldObjects } from "./held_objects.ts";
 import { ObjectNumbers, type ReadKind } from "./object_numbers.ts";
 import {
+  type Body,
+  encoded,
+  type Entry,
+  textOfBody,
+  withoutTexts,
+} from "./recorded_entry.ts";
+import {
   DISCOVERY,
-  encodeEntry,
-  encodeRun,
   isDiscovery,
   MAX_ERROR_LENGTH,
   NO_BODY,
@@ -66,9 +71,6 @@ const MAX_STEPS = 10_000;
 /** Paths whose bodies may be of any kind, or secret. */
 const PRIVATE = /\/(?:proxy|log|token)(?:[/?]|$)|\/tokenreviews/;
 const SECRETS = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:[/?]|$)/;
-
-/** What follows the names in a path. */
-const BEYOND_NAMES = /(?:\/proxy\/|\?).*$/s;
 /** Bytes of the number before an object. */
 const NUMBER_BYTES = 4;
 
@@ -79,7 +81,7 @@ class RunLog {
   readonly reads: RecordedRead[] = [];
   readonly decisions: RecordedDecision[] = [];
   readonly steps: RecordedStep[] = [];
-  readonly bodies: (Uint8Array | string)[] = [];
+  readonly bodies: Body[] = [];
   at = 0;
   primary: number | undefined;
   size = 0;
@@ -100,7 +102,7 @@ class RunLog {
   }
 
   /** Keeps a body; returns its length in bytes. */
-  keep(body: Uint8Array | string): number {
+  keep(body: Body): number {
     const length = typeof body === "string"
       ? Buffer.byteLength(body)
       : body.length;
@@ -398,7 +400,7 @@ export class RunRecorder {
   /** Adds an entry and what it refers to, without the values of Secrets. */
   #encode(
     type: number,
-    entry: RunRecord | Pick<RunRecord, "steps">,
+    entry: Entry,
     { bodies, objects }: RunLog,
   ): void {
     const secrets = this.#secrets;
@@ -417,69 +419,10 @@ export class RunRecorder {
       type,
       encoded(entry, bodies),
       (record) =>
-        secrets.mayBeIn(record) ? this.#withoutTexts(entry, bodies) : undefined,
+        secrets.mayBeIn(record)
+          ? withoutTexts(entry, bodies, secrets)
+          : undefined,
     );
-  }
-
-  /** Entry whose texts are hidden, apart from names of objects. */
-  #withoutTexts(
-    entry: RunRecord | Pick<RunRecord, "steps">,
-    bodies: RunLog["bodies"],
-  ): ReturnType<typeof encoded> {
-    const secrets = this.#secrets;
-    const hide = (text: string) => secrets.hide(text);
-    const shown = <T>(value: T) =>
-      JSON.parse(secrets.hideJson(JSON.stringify(value))) as T;
-    const failure = ({ message, api, ...rest }: RecordedError) => ({
-      ...rest,
-      message: hide(message),
-      ...api && { api: { ...api, details: shown(api.details) } },
-    });
-    const hidden = bodies.map((body) =>
-      Buffer.from(secrets.hideJson(textOfBody(body)))
-    );
-    let at = 0;
-    const length = (body: number) => body < 0 ? body : hidden[at++]!.length;
-    const steps = entry.steps.map((step): RecordedStep => {
-      const { request, answer, error, event } = step;
-      return {
-        ...step,
-        ...request && {
-          request: {
-            ...request,
-            path: request.path.replace(BEYOND_NAMES, hide),
-            body: length(request.body),
-          },
-        },
-        ...answer && { answer: { ...answer, body: length(answer.body) } },
-        ...error && { error: failure(error) },
-        ...event && {
-          event: {
-            ...event,
-            reason: hide(event.reason),
-            message: hide(event.message),
-          },
-        },
-      };
-    });
-    if (!("key" in entry)) return encoded({ steps }, hidden);
-    const { decisions, reads, end } = entry;
-    const answered = (answer: RecordedRead[1]) =>
-      typeof answer !== "object" || answer === null || Array.isArray(answer)
-        ? answer
-        : "error" in answer
-        ? { error: failure(answer.error) }
-        : shown(answer);
-    return encoded({
-      ...entry,
-      steps,
-      reads: reads.map(([question, answer]) => [
-        question.startsWith("index ") ? hide(question) : question,
-        question.startsWith("keys ") ? answer : answered(answer),
-      ]),
-      decisions: decisions.map(([name, value]) => [name, shown(value)]),
-      end: { ...end, ...end.error && { error: hide(end.error) } },
-    }, hidden);
   }
 
   /** Records the resources of the server, from which kinds are completed. */
@@ -575,7 +518,7 @@ export class RunRecorder {
   }
 
   /** Keeps a body, without what is secret; returns its length. */
-  #body(log: RunLog, secrecy: Secrecy, body: Uint8Array | string): number {
+  #body(log: RunLog, secrecy: Secrecy, body: Body): number {
     if (secrecy === "private") return NOT_KEPT;
     if (secrecy === "none") return log.keep(body);
     try {
@@ -721,23 +664,12 @@ export class RunRecorder {
   }
 }
 
-function encoded(
-  entry: RunRecord | Pick<RunRecord, "steps">,
-  bodies: RunLog["bodies"],
-): ReturnType<typeof encodeEntry> {
-  return "key" in entry ? encodeRun(entry, bodies) : encodeEntry(entry, bodies);
-}
-
 /** What of the bodies of a path may be kept. */
 type Secrecy = "none" | "private" | "secrets";
 
 function secrecyOf(path: string): Secrecy {
   if (PRIVATE.test(path)) return "private";
   return SECRETS.test(path) ? "secrets" : "none";
-}
-
-function textOfBody(body: Uint8Array | string): string {
-  return typeof body === "string" ? body : asBuffer(body).toString();
 }
 
 /**
