@@ -791,11 +791,10 @@ export function withTestCluster<C extends Clock = Clock>(
     const { log } = cluster;
     await cluster.stop().catch((error: unknown) => failure ??= { error });
     if (failure === undefined) return;
-    const { error } = failure;
-    const why = errorMessage(error);
-    throw why.includes(log) ? error : new Error(
+    const why = errorMessage(failure.error);
+    throw why.includes(log) ? failure.error : new Error(
       `Cannot pass the test: ${why}\n\nThe log:\n${log}`,
-      { cause: error },
+      { cause: failure.error },
     );
   };
 }
