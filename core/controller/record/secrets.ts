@@ -48,17 +48,21 @@ export function hasHidden(text: string): boolean {
 
 /** Whether two texts can be one and the same, as what is hidden in one is not known. */
 export function isSameShown(a: string, b: string): boolean {
-  const fits = (one: string, other: string) => {
-    const parts = one.split(new RegExp(HIDDEN_TEXT, "g"));
-    return parts.length > 1 &&
-      new RegExp(`^${parts.map(pattern).join("[^]*")}$`).test(other);
-  };
   return a === b || fits(a, b) || fits(b, a);
 }
 
-/** Regular expression that a text itself matches. */
-function pattern(text: string): string {
-  return text.replace(/[^\w\s]/g, "\\$&");
+/** Whether a text has what is shown of another, in its order. */
+function fits(shown: string, text: string): boolean {
+  const [first = "", ...rest] = shown.split(new RegExp(HIDDEN_TEXT, "g"));
+  const last = rest.pop();
+  if (last === undefined || !text.startsWith(first)) return false;
+  let end = first.length;
+  for (const part of rest) {
+    const start = text.indexOf(part, end);
+    if (start < 0) return false;
+    end = start + part.length;
+  }
+  return text.length - last.length >= end && text.endsWith(last);
 }
 
 /** JSON without the texts and numbers of some places, counted in their order. */

@@ -1,5 +1,5 @@
 import { TestCluster, VirtualClock } from "@coracle/dev";
-import { SecretTexts } from "@coracle/operator/internal";
+import { isSameShown, SecretTexts } from "@coracle/operator/internal";
 import { ConfigMap, Secret } from "@coracle/operator/kinds";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -136,4 +136,17 @@ test("secret texts: one that is JSON is hidden where it is a part of JSON", () =
   assert.deepEqual(JSON.parse(secrets.hideJson(text)), {
     ...{ name: "a", config: "(hidden)", cut: "(hidden)" },
   });
+});
+
+test("secret texts: a hidden one equals each that it may have been, no other", () => {
+  const shown = "a(hidden)b%28hidden%29c";
+  assert.equal(isSameShown(shown, "a secret b secret c"), true);
+  assert.equal(isSameShown("abc", shown), true);
+  for (const other of ["bc", "ab", "acb"]) {
+    assert.equal(isSameShown(shown, other), false, other);
+  }
+  // A pattern that tries each place of each value would not end.
+  const many = "(hidden)a".repeat(40);
+  assert.equal(isSameShown(many, `${"a".repeat(2_000)}b`), false);
+  assert.equal(isSameShown(many, "a".repeat(2_000)), true);
 });
