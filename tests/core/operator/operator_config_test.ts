@@ -291,7 +291,7 @@ test("loadOperatorConfig refuses files that are too large or never end", async (
   );
   await assert.rejects(
     load("shutdownGrace: 1s\nshutdownGrace: 2s"),
-    /must be YAML or JSON: received DUPLICATE_KEY at line 2, column 1$/,
+    /must be YAML or JSON: received Map keys must be unique at line 2, column 1$/,
   );
 });
 
