@@ -31,6 +31,10 @@ const ROUNDS = 3;
 const ANSWER_MS = 5 * 60_000;
 /** First step of the virtual time in which answers are awaited, in milliseconds. */
 const STEP_MS = 1_000;
+/** Requests, events and timers while fields are set back or answers awaited. */
+const BASE_ACTIONS = 20_000;
+/** More of them for each object whose answer is awaited. */
+const ANSWER_ACTIONS = 100;
 
 /** Fields of an object that a manager sets back. */
 interface Contest {
@@ -94,7 +98,11 @@ export class Fights {
   async found(): Promise<readonly PlannedFight[]> {
     let open = [...this.#contests.values()].flat();
     for (let round = 0; round < ROUNDS && open.length > 0; round++) {
-      for (const contest of open) await this.#setBack(contest);
+      for (const contest of open) {
+        this.#world.allow(BASE_ACTIONS);
+        await this.#setBack(contest);
+      }
+      this.#world.allow(BASE_ACTIONS + ANSWER_ACTIONS * open.length);
       await this.#answers(open);
       open = open.filter(({ answer }) => answer !== undefined);
     }
@@ -133,9 +141,13 @@ export class Fights {
       open.some(({ since, answer }) =>
         since !== undefined && answer === undefined
       );
-    for (let step = STEP_MS; isOpen() && this.#world.now < end; step *= 2) {
-      await this.#world.advance(Math.min(step, end - this.#world.now));
-    }
+    const world = this.#world;
+    // An exhausted world does not move: an operator with many timers ends the wait.
+    for (
+      let step = STEP_MS;
+      isOpen() && world.now < end && !world.isExhausted;
+      step *= 2
+    ) await world.advance(Math.min(step, end - world.now));
   }
 }
 

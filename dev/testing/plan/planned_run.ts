@@ -19,10 +19,8 @@ import type { Snapshot } from "./snapshot.ts";
 const STILL_MS = 5 * 60_000;
 /** Virtual time of a step after an operator has come to rest. */
 const STEP_MS = 60_000;
-/** Requests and events of the time after the rest, beyond those before it. */
+/** Requests, events and timers of the time after the rest, beyond those before it. */
 const IDLE_ACTIONS = 20_000;
-/** Requests and events for each changed object, of what other managers do then. */
-const ANSWER_ACTIONS = 100;
 const SECRETS = "/secrets";
 const realFetch = globalThis.fetch;
 
@@ -111,9 +109,9 @@ export async function runOperator(
     }
     record.end();
     const { now } = world;
-    world.allow(IDLE_ACTIONS + ANSWER_ACTIONS * record.touched.size);
     const served = await servedOtherwise(world, { record, snapshot });
     const kinds = new Map<string, AnyVersion>();
+    world.allow(IDLE_ACTIONS);
     for (
       const { group, plural, kind } of await world.complete(
         world.client.resources(),
@@ -162,6 +160,7 @@ async function servedOtherwise(
       const key = namespace ? `${namespace}/${name}` : name;
       if (record.touched.has(`${group}/${plural} ${key}`)) continue;
       const version = apiVersion.split("/").at(-1) ?? "";
+      world.allow(IDLE_ACTIONS);
       const now = await world.complete(
         world.client.find(untyped({ group, version, kind }), metadata),
       );

@@ -105,6 +105,16 @@ test("plan as text: fights are named with the manager and the time of the answer
   );
 });
 
+test("plan: the wait for an answer in a fight ends with its limit of timers", async () => {
+  const { simulated, changes, fights } = await planFor(
+    server.transport,
+    "site_poll",
+  );
+  assert.equal(simulated.quiet, true);
+  assert.equal(changes.length, 3);
+  assert.deepEqual(fights, []);
+});
+
 test("plan: an operator that never rests ends with its limit of requests", async () => {
   const { simulated, loops } = await planFor(server.transport, "site_busy", {
     actions: 1_500,
