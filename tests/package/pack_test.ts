@@ -218,33 +218,6 @@ test("A consumer's compiler finds the types of every entry point", async () => {
   assert.equal(code, 0, stdout);
 });
 
-test("What one package exports of another has its docs", async () => {
-  const text = (folder: string, file: string) =>
-    readFile(join(installed.folder, "node_modules", folder, file), "utf8");
-  const [operator, dev] = installed.packages;
-  const declarations = (await Promise.all(
-    operator!.files.filter(({ path }) => path.endsWith(".d.ts"))
-      .map(({ path }) => text("@coracle/operator", path)),
-  )).join("");
-  let names = 0;
-  for (const { path } of dev!.files) {
-    if (!path.endsWith("mod.d.ts")) continue;
-    const exported = (await text("@coracle/dev", path)).matchAll(
-      /^export (?:type )?\{([^}]*)\} from "@coracle/gm,
-    );
-    for (
-      const name of [...exported].flatMap(([, list]) => list?.match(/\w+/g))
-    ) {
-      const documented = new RegExp(
-        `\\*/\\nexport (?:declare )?\\w+ ${name}\\b`,
-      );
-      assert.match(declarations, documented, name);
-      names += 1;
-    }
-  }
-  assert(names > 0);
-});
-
 test("The example runs without the development package, and as a bundle", async () => {
   const { folder, env } = production;
   const kubeconfig = join(installed.folder, "kubeconfig");
