@@ -10,10 +10,10 @@
  * @module
  */
 
+export type { KeyPair } from "./admission/certificates.ts";
 export {
   createAuthority,
   issueCertificate,
-  type KeyPair,
   signRequest,
 } from "./admission/certificates.ts";
 export {

@@ -33,6 +33,7 @@ import { neededDeclarations } from "./declarations.ts";
 
 /** The part of package.json that says what there is to build. */
 interface Package {
+  readonly name: string;
   /** Files of the entry points; package.json as it is. */
   readonly exports: Readonly<
     Record<string, string | { readonly default: string }>
@@ -65,10 +66,15 @@ const IMPORTS =
   /^((?:\/\/ [\w./-]+\n)?)((?:import (?:[\w$]+(?:, )?)?(?:\{[^}]*\}|\* as [\w$]+)?(?: from )?"[^"]+";\n)+)/gm;
 /** Exports, as esbuild writes them: last in a file. */
 const EXPORTS = /(?:^|\n)export \{[^}]*\};\s*$/;
+/** A list of names that a declaration file exports from another one. */
+const REEXPORT = /^export (?:type )?\{([^}]*)\} from "([^"]+)"/gm;
 const NAMED_TWICE = /^var (\w+) = class _\1\b/gm;
 /** What stands for the mark of a private name, in code and in texts. */
 const PRIVATE = "private$";
 const PRIVATE_NAME = /(?<![\w"'`/\\#&])#(?=[A-Za-z_])/g;
+
+/** Entry point that is not for users. */
+const INTERNAL = "./internal";
 
 /** Where the compiler writes the declarations of all sources. */
 const DECLARATIONS = ".cache/declarations";
@@ -101,7 +107,7 @@ function run(command: string, ...args: readonly string[]): void {
 /** Builds one package. */
 function build(name: string): void {
   const folder = FOLDERS[name] ?? name;
-  const { exports, bin = {}, imports = {} } = JSON.parse(
+  const { name: specifier, exports, bin = {}, imports = {} } = JSON.parse(
     readFileSync(join(folder, "package.json"), "utf8"),
   ) as Package;
   // The sources that package.json and the command line want as built files.
@@ -110,14 +116,18 @@ function build(name: string): void {
   const entryPoints = Object.entries(exports).flatMap(([subpath, paths]) =>
     typeof paths === "string"
       ? []
-      : { file: sourceOf(paths.default), isPublic: subpath !== "./internal" }
+      : { file: sourceOf(paths.default), isPublic: subpath !== INTERNAL }
   );
   for (const built of [...Object.values(bin), ...PROGRAMS[name] ?? []]) {
     entryPoints.push({ file: sourceOf(built), isPublic: false });
   }
   const dist = join(folder, "dist");
   rmSync(dist, { recursive: true, force: true });
-  writeDeclarations(folder, entryPoints);
+  writeDeclarations(
+    folder,
+    entryPoints,
+    reexported(specifier + INTERNAL.slice(1)),
+  );
   const options = [
     "--target=node22",
     `--outdir=${dist}`,
@@ -157,6 +167,7 @@ function build(name: string): void {
 function writeDeclarations(
   folder: string,
   entryPoints: readonly { readonly file: string; readonly isPublic: boolean }[],
+  reexported: readonly string[],
 ): void {
   const from = join(DECLARATIONS, folder);
   const declared = entryPoints.map(({ file, isPublic }) => ({
@@ -171,12 +182,27 @@ function writeDeclarations(
     entryPoints: declared.map(({ file }) => file),
     undocumented: declared.filter(({ isPublic }) => !isPublic)
       .map(({ file }) => file),
+    reexported,
   });
   for (const [path, text] of declarations) {
     const file = join(folder, "dist", path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
+}
+
+/** Names that modules of the packages export from another package. */
+function reexported(specifier: string): readonly string[] {
+  const names: string[] = [];
+  for (const file of globSync(`${DECLARATIONS}/**/*.d.ts`)) {
+    const text = readFileSync(file, "utf8");
+    for (const [, list = "", from] of text.matchAll(REEXPORT)) {
+      if (from === specifier) {
+        names.push(...list.match(/\w+(?= *(?:,|as |$))/g) ?? []);
+      }
+    }
+  }
+  return names;
 }
 
 /**

@@ -19,6 +19,8 @@ export interface DeclarationsInput {
   readonly entryPoints: readonly string[];
   /** Those of them that are not for users: their declarations have no docs. */
   readonly undocumented: readonly string[];
+  /** Names of theirs that have docs, as another package exports them to users. */
+  readonly reexported?: readonly string[];
 }
 
 /** Statement of a file with its doc comment. */
@@ -67,7 +69,7 @@ const DOC_COMMENT = /^ *\/\*\*[^]*?\*\/\n/gm;
 
 /** Needed declarations: files by their paths, with their texts. */
 export function neededDeclarations(
-  { read, entryPoints, undocumented }: DeclarationsInput,
+  { read, entryPoints, undocumented, reexported = [] }: DeclarationsInput,
 ): ReadonlyMap<string, string> {
   const files = new Map<string, DeclarationFile>();
   /** Distances of needed statements from an entry point. */
@@ -147,7 +149,9 @@ export function neededDeclarations(
   };
   const hidden = new Set(undocumented);
   for (const entry of entryPoints) {
-    if (!hidden.has(entry)) needName(entry, "*", 0);
+    for (const name of hidden.has(entry) ? reexported : ["*"]) {
+      needName(entry, name, 0);
+    }
   }
   follow();
   for (const entry of undocumented) needName(entry, "*", DOCUMENTED + 1);

@@ -70,11 +70,15 @@ export type Name =
 `,
 };
 
-function needed(files: Readonly<Record<string, string>> = FILES) {
+function needed(
+  files: Readonly<Record<string, string>> = FILES,
+  reexported?: readonly string[],
+) {
   return neededDeclarations({
     read: (file) => files[file],
     entryPoints: ["mod.d.ts", "internal.d.ts"],
     undocumented: ["internal.d.ts"],
+    ...(reexported && { reexported }),
   });
 }
 
@@ -128,6 +132,14 @@ test("neededDeclarations keeps docs where a program can see what they document",
   assert.equal(
     kept.get("gear.d.ts"),
     "export interface Gear {\n    readonly number: number;\n}\n",
+  );
+});
+
+test("neededDeclarations keeps docs of what another package exports", () => {
+  assert.match(needed(FILES, ["tune"]).get("engine.d.ts") ?? "", /Tunes/);
+  assert.doesNotMatch(
+    needed(FILES, ["other"]).get("engine.d.ts") ?? "",
+    /Tunes/,
   );
 });
 
