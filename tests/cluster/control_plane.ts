@@ -46,7 +46,7 @@ const HOST = "127.0.0.1";
 const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager"] as const;
 
 /** Controllers whose effects API clients see; nothing runs pods. */
-const CONTROLLERS: readonly string[] = [
+export const CONTROLLERS: readonly string[] = [
   "garbage-collector-controller",
   "namespace-controller",
   "deployment-controller",

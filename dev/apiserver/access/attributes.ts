@@ -54,13 +54,19 @@ export function attributesOf(method: string, info: RequestInfo): Attributes {
     subresource,
     // An object of namespaces is in the namespace of its name.
     namespace: namespace ?? (plural === "namespaces" ? name : undefined),
-    name: name || selectedName(verb, info.query.get("fieldSelector")),
+    name: name || selectedName(verb, info),
   });
 }
 
-/** Object name that the field selector of a request for several objects requires; empty without one. */
-function selectedName(verb: string, selector: string | null): string {
-  if (!selector || !/^(?:list|watch|deletecollection)$/.test(verb)) return "";
+/**
+ * Object name that the field selector of a list or watch requires; empty without
+ * one. As in kube-apiserver, paths with `/watch/` and deletions of a collection
+ * need the right to all objects.
+ */
+function selectedName(verb: string, { query, resource }: RequestInfo): string {
+  const selector = query.get("fieldSelector");
+  if (!selector || resource?.watch) return "";
+  if (verb !== "list" && verb !== "watch") return "";
   try {
     return parseFieldSelector(selector).find(({ field, operator }) =>
       field === "metadata.name" && operator === "="

@@ -81,15 +81,16 @@ function readResource(path: string): ResourcePath | undefined {
 export function verbOf(method: string, info: RequestInfo): string {
   const { resource, query } = info;
   if (resource === undefined) return method.toLowerCase();
+  // As in kube-apiserver, the path decides and not the method.
+  if (resource.watch) return "watch";
   const collection = resource.name === undefined || resource.name === "";
   switch (method) {
     case "GET":
     case "HEAD": {
       const watching = query.get("watch");
       if (
-        resource.watch ||
-        (collection && watching !== null && watching !== "0" &&
-          watching.toLowerCase() !== "false")
+        collection && watching !== null && watching !== "0" &&
+        watching.toLowerCase() !== "false"
       ) return "watch";
       return collection ? "list" : "get";
     }

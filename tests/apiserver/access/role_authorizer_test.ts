@@ -92,7 +92,7 @@ test("a user without roles is refused with kube-apiserver's words", () =>
       [
         "DELETE",
         "/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dp",
-        'pods "p" is forbidden: User "ann" cannot deletecollection resource "pods" in API group "" in the namespace "default"',
+        'pods is forbidden: User "ann" cannot deletecollection resource "pods" in API group "" in the namespace "default"',
       ],
       ["GET", "/metrics", 'forbidden: User "ann" cannot get path "/metrics"'],
     ] as const;
@@ -114,7 +114,7 @@ test("rules grant verbs, resources, subresources, names and paths", () =>
         apiGroups: [""],
         resources: ["secrets"],
         resourceNames: ["s"],
-        verbs: ["get", "list"],
+        verbs: ["get", "list", "watch", "deletecollection"],
       },
       { nonResourceURLs: ["/metrics", "/logs/*"], verbs: ["get"] },
     ]);
@@ -135,6 +135,36 @@ test("rules grant verbs, resources, subresources, names and paths", () =>
     for (const [path, status] of answers) {
       assert.equal((await server.as("ann", "GET", path)).status, status, path);
       assert.equal((await server.as("bob", "GET", path)).status, 403, path);
+    }
+    // A selected name counts for lists alone.
+    const selected = `secrets?fieldSelector=metadata.name%3Ds`;
+    for (
+      const [method, path] of [
+        ["DELETE", `${space}/${selected}`],
+        ["GET", `/api/v1/watch/namespaces/default/${selected}`],
+      ] as const
+    ) {
+      assert.equal((await server.as("ann", method, path)).status, 403, path);
+    }
+  }));
+
+test("a path with /watch/ needs the right to watch, for every method", () =>
+  onServer(async (server) => {
+    await server.grant([
+      {
+        apiGroups: [""],
+        resources: ["pods"],
+        verbs: ["get", "create", "update", "patch", "delete"],
+      },
+      { apiGroups: [""], resources: ["secrets"], verbs: ["watch"] },
+    ]);
+    const space = "/api/v1/watch/namespaces/default";
+    for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) {
+      const refused = await server.as("ann", method, `${space}/pods/p`, {});
+      assert.equal(refused.status, 403, method);
+      assert.match(refused.body.message, /cannot watch resource "pods"/);
+      const passed = await server.as("ann", method, `${space}/secrets/s`, {});
+      assert.equal(passed.status, 405, method);
     }
   }));
 
