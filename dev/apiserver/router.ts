@@ -37,7 +37,7 @@ import {
 import { bindPod, isBinding } from "./write/bind.ts";
 import { create } from "./write/create.ts";
 import { remove, removeCollection } from "./write/delete.ts";
-import { patch } from "./write/patch.ts";
+import { patch, patchType } from "./write/patch.ts";
 import { getScale, patchScale, updateScale } from "./write/scale.ts";
 import { postSubresource } from "./write/subresources.ts";
 import { update } from "./write/update.ts";
@@ -161,7 +161,10 @@ async function dispatch(
       allow(request, (subresource ?? definition).verbs, "update");
       return await update(request);
     case "PATCH":
-      if (collection) throw nameless(request);
+      if (collection) {
+        if (definition.custom) patchType(request);
+        throw nameless(request);
+      }
       if (subresource?.name === "scale") return await patchScale(request);
       allow(request, (subresource ?? definition).verbs, "patch");
       return await patch(request);

@@ -319,6 +319,9 @@ export const CASES: readonly RequestCase[] = [
       [`PATCH ${WIDGETS}/x/scale`, { spec: { replicas: 40 } }, MERGE],
       [`PUT ${WIDGETS}/x`, widget("x", { size: 3 })],
       [`GET ${WIDGETS}/x/nonsense`],
+      // The type of a patch is checked before its name.
+      [`PATCH ${WIDGETS}`, {}, typed("strategic-merge-patch+json")],
+      [`PATCH ${WIDGETS}`, {}, MERGE],
       [`DELETE ${WIDGETS}/x`, { preconditions: { uid: "nope" } }],
       [`DELETE ${WIDGETS}/x`],
     ],

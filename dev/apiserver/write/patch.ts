@@ -164,7 +164,12 @@ export async function readPatch(
   return { patch: { ...parsed, type, value }, options };
 }
 
-function patchType(request: ResourceRequest): PatchType {
+/**
+ * Type of the patch that a request has by its media type.
+ *
+ * @throws {StatusError} 415 if the resource has no patches of that type.
+ */
+export function patchType(request: ResourceRequest): PatchType {
   const media = mediaType(request.http);
   const type = TYPES.get(media);
   const { custom } = request.definition;

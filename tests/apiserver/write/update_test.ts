@@ -8,6 +8,13 @@ import { TestServer } from "../support/test_server.ts";
 const C = "/api/v1/namespaces/default/configmaps";
 const A = `${C}/a`;
 
+const Boat = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Boat",
+  spec: z.object({}),
+});
+
 async function withConfigMap(
   work: (server: TestServer, metadata: Record<string, string>) => Promise<void>,
   metadata: Record<string, unknown> = {},
@@ -173,12 +180,6 @@ test("a JSON patch whose copies add more than 3 MiB is 422", async () => {
 });
 
 test("a patch that takes the type from a custom resource is refused", async () => {
-  const Boat = defineKind({
-    group: "sample.coracle.dev",
-    version: "v1",
-    kind: "Boat",
-    spec: z.object({}),
-  });
   const server = await ApiServer.start({ port: false, establishingDelay: 0 });
   const { client } = server;
   const key = { namespace: "default", name: "a" };
@@ -198,5 +199,26 @@ test("a patch that takes the type from a custom resource is refused", async () =
       [{ apiVersion: "x/v2" }, /must be sample\.coracle\.dev\/v1/],
     ] as const
   ) await assert.rejects(client.patch(Boat, key, patch as object), message);
+  await server.stop();
+});
+
+test("a patch of no custom resource is refused for its type before its name", async () => {
+  const server = await ApiServer.start({ port: false, establishingDelay: 0 });
+  const { client } = server;
+  await installCrd(client, Boat);
+  for (
+    const [contentType, status] of [
+      ["application/strategic-merge-patch+json", 415],
+      ["application/merge-patch+json", 400],
+    ] as const
+  ) {
+    const refused = client.request({
+      method: "PATCH",
+      path: "/apis/sample.coracle.dev/v1/namespaces/default/boats",
+      headers: { "content-type": contentType },
+      body: "{}",
+    });
+    await assert.rejects(refused, { status });
+  }
   await server.stop();
 });
