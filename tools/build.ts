@@ -206,7 +206,7 @@ function reexported(specifier: string): readonly string[] {
 }
 
 /**
- * Parts of a bundled file, of which the compiler gets the body: in a text without
+ * Parts of a bundled file. The compiler gets only the body: in a text without
  * imports and exports it leaves the names of the top level as they are, and it
  * takes private names for public ones.
  */

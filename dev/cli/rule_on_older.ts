@@ -4,7 +4,7 @@ import type { ExpressionNode, FoldNode } from "../apiserver/cel/expression.ts";
 import { matchesFormat } from "../apiserver/crd/schema/formats.ts";
 import { parse } from "../apiserver/cel/parser.ts";
 
-/** Schema of a field; what all objects inherit, such as `constructor`, is none. */
+/** Schema of a field, not a member that every object inherits, such as `constructor`. */
 export function fieldOf(
   properties: OpenApiSchema["properties"],
   name: string,

@@ -4,7 +4,7 @@ import {
 } from "../../cache/snapshot/snapshot_format.ts";
 import type { ByteRange } from "../../json/byte_range.ts";
 
-/** Unused bytes from which on the memory is made smaller. */
+/** Unused bytes that the memory may have. */
 const MAX_UNUSED = 256 * 1024;
 
 /**
@@ -35,8 +35,14 @@ export class HeldObjects {
     this.#positions.delete(number);
     const record = this.#memory.recordAt(position);
     this.#used -= record.end - position;
-    if (this.#positions.size === 0) this.#memory.cut(0);
+    if (this.#positions.size === 0) this.#clear();
     return record;
+  }
+
+  /** Removes all; the memory of much is given back. */
+  #clear(): void {
+    if (this.#memory.length > MAX_UNUSED) this.#memory = new FrameComposer();
+    else this.#memory.cut(0);
   }
 
   #compact(): void {

@@ -41,6 +41,21 @@ test(
   }),
 );
 
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const OWNERS = {
+  metadata: { name: "owners.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "owners", kind: "Owner" },
+    versions: [{
+      name: "v1",
+      served: true,
+      storage: true,
+      schema: { openAPIV3Schema: { type: "object" } },
+    }],
+  },
+};
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
 for (const propagationPolicy of ["Background", "Foreground"]) {
@@ -143,19 +158,7 @@ test("Objects stay while the kind of an owner is not served", async () => {
       `/apis/rbac.authorization.k8s.io/v1/clusterroles/${role.metadata.name}`,
     );
     assert.equal(status, 200);
-    const schema = { openAPIV3Schema: { type: "object" } };
-    await session.create(
-      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-      {
-        metadata: { name: "owners.example.com" },
-        spec: {
-          group: "example.com",
-          scope: "Namespaced",
-          names: { plural: "owners", kind: "Owner" },
-          versions: [{ name: "v1", served: true, storage: true, schema }],
-        },
-      },
-    );
+    await session.create(DEFINITIONS, OWNERS);
     await until(
       "an object whose owner turns out to be gone is collected",
       async () => (await names()).join() === "never",
@@ -165,18 +168,7 @@ test("Objects stay while the kind of an owner is not served", async () => {
 
 test("Objects go with an owner whose definition goes too", async () => {
   await withSession(async (session) => {
-    const definitions =
-      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    const schema = { openAPIV3Schema: { type: "object" } };
-    await session.create(definitions, {
-      metadata: { name: "owners.example.com" },
-      spec: {
-        group: "example.com",
-        scope: "Namespaced",
-        names: { plural: "owners", kind: "Owner" },
-        versions: [{ name: "v1", served: true, storage: true, schema }],
-      },
-    });
+    await session.create(DEFINITIONS, OWNERS);
     const owners = "/apis/example.com/v1/namespaces/default/owners";
     const type = { apiVersion: "example.com/v1", kind: "Owner" };
     const metadata = { name: "a" };
@@ -196,7 +188,7 @@ test("Objects go with an owner whose definition goes too", async () => {
         ownerReferences: [{ ...type, name: "a", uid }],
       },
     });
-    await session.send("DELETE", `${definitions}/owners.example.com`);
+    await session.send("DELETE", `${DEFINITIONS}/owners.example.com`);
     await until("the object is collected", async () => {
       const { status } = await session.send("GET", `${MAPS}/part`);
       return status === 404;

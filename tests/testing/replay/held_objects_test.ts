@@ -22,3 +22,12 @@ test("held objects: one of a long run stays as it is while others come and go", 
   assert.equal(held.take(0), undefined);
   assert.equal(held.has(998), true);
 });
+
+test("held objects: the memory of many is given back when none is left", () => {
+  const held = new HeldObjects();
+  held.add(0, "x".repeat(4 * 1024 * 1024));
+  held.take(0);
+  held.add(1, "{}");
+  const { bytes = new Uint8Array() } = held.take(1) ?? {};
+  assert.ok(bytes.length < 1024 * 1024, String(bytes.length));
+});
