@@ -6,7 +6,7 @@
  * @module
  */
 import { checkOptions, nearestName, type OptionRules } from "../api/options.ts";
-import { isJsonObject } from "../patch/json_value.ts";
+import { isJsonObject, ownValue } from "../patch/json_value.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import type { ValidationRule } from "./kind_definition.ts";
 
@@ -144,7 +144,7 @@ export function checkExpression(
 ): void {
   const bare = withoutTexts(expression, subject);
   for (const [path, root = "", steps = ""] of bare.matchAll(PATH_REGEXP)) {
-    const schema = Object.hasOwn(roots, root) ? roots[root] : undefined;
+    const schema = ownValue(roots, root);
     if (schema === undefined) continue;
     const names = steps.split(".").slice(1).map((step) =>
       unescaped(step.trim().replace(/^\?\s*/, ""))

@@ -13,10 +13,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
  * Value of an own field; undefined without one. Plain access would also find what
  * every object inherits, such as `constructor`.
  */
-export function ownValue(
-  object: Readonly<Record<string, unknown>>,
+export function ownValue<Value>(
+  object: Readonly<Record<string, Value>>,
   name: string,
-): unknown {
+): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { OpenApiSchema } from "@coracle/operator/core";
-import { jsonEquals } from "@coracle/operator/internal";
+import { jsonEquals, ownValue } from "@coracle/operator/internal";
 import type { ExpressionNode, FoldNode } from "../apiserver/cel/expression.ts";
 import { matchesFormat } from "../apiserver/crd/schema/formats.ts";
 import { parse } from "../apiserver/cel/parser.ts";
@@ -9,9 +9,7 @@ export function fieldOf(
   properties: OpenApiSchema["properties"],
   name: string,
 ): OpenApiSchema | undefined {
-  return properties !== undefined && Object.hasOwn(properties, name)
-    ? properties[name]
-    : undefined;
+  return properties && ownValue(properties, name);
 }
 
 /** Keywords with schemas of a value. */

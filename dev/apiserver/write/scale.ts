@@ -7,6 +7,8 @@ import {
   type JsonObject,
   labelSelectorText,
   mutableCopy,
+  ownValue,
+  setOwn,
 } from "@coracle/operator/internal";
 import { FieldSet, type FieldsV1 } from "../merge/field_set.ts";
 import { Schema } from "../merge/schema.ts";
@@ -96,8 +98,8 @@ function steps(path: string): string[] {
 function valueAt(object: UntypedObject, path: string): unknown {
   let value: unknown = object;
   for (const step of steps(path)) {
-    if (!isJsonObject(value) || !Object.hasOwn(value, step)) return undefined;
-    value = value[step];
+    if (!isJsonObject(value)) return undefined;
+    value = ownValue(value, step);
   }
   return value;
 }
@@ -115,7 +117,7 @@ function withValueAt(
   const last = names.pop() as string;
   let parent: JsonObject = copy as unknown as JsonObject;
   for (const [index, name] of names.entries()) {
-    if (!Object.hasOwn(parent, name)) setField(parent, name, {});
+    if (!Object.hasOwn(parent, name)) setOwn(parent, name, {});
     const inner = parent[name];
     if (!isJsonObject(inner)) {
       throw serverError(
@@ -127,18 +129,8 @@ function withValueAt(
     parent = inner;
   }
   if (value === undefined) delete parent[last];
-  else setField(parent, last, value);
+  else setOwn(parent, last, value);
   return copy;
-}
-
-/** Sets a field of any name, such as `__proto__`. */
-function setField(parent: JsonObject, name: string, value: unknown): void {
-  Object.defineProperty(parent, name, {
-    value,
-    configurable: true,
-    enumerable: true,
-    writable: true,
-  });
 }
 
 /**

@@ -183,7 +183,10 @@ function ownersOf(
 const BOATS = "/apis/sample.coracle.dev/v1/namespaces/default/boats";
 
 /** Runs a test with a server that has a custom resource with a Scale. */
-function withBoats(run: (session: ApiSession) => Promise<void>): Promise<void> {
+function withBoats(
+  run: (session: ApiSession) => Promise<void>,
+  specReplicasPath = ".spec.crew.seats",
+): Promise<void> {
   return withSession(async (session) => {
     await session.create(
       "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -200,7 +203,7 @@ function withBoats(run: (session: ApiSession) => Promise<void>): Promise<void> {
             subresources: {
               status: {},
               scale: {
-                specReplicasPath: ".spec.crew.seats",
+                specReplicasPath,
                 statusReplicasPath: ".status.crew.seats",
                 labelSelectorPath: ".status.selector",
               },
@@ -248,6 +251,23 @@ test("the Scale of a custom resource can be written", () =>
     const after = await session.send("GET", `${BOATS}/a`);
     assert.equal(after.body.spec.crew.seats, 3);
   }));
+
+test("the Scale of a custom resource is written to fields of any name", () =>
+  withBoats(async (session) => {
+    await session.create(BOATS, boat("a", {}));
+    const { status, body } = await session.send(
+      "PUT",
+      `${BOATS}/a/scale`,
+      scale(3),
+    );
+    assert.equal(status, 200);
+    assert.equal(body.spec.replicas, 3);
+    const after = await session.send("GET", `${BOATS}/a`);
+    assert.equal(
+      JSON.stringify(after.body.spec),
+      '{"__proto__":{"constructor":3}}',
+    );
+  }, ".spec.__proto__.constructor"));
 
 test("the Scale of a custom resource is applied only if it changes nothing", () =>
   withBoats(async (session) => {

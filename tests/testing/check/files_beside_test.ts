@@ -56,6 +56,14 @@ test("The examples of a check are in the YAML file of the operator's name", asyn
   assert.equal(await examplesBeside(join(folder, "b.ts")), undefined);
 });
 
+test("The examples of a check have the values that kubectl reads", async () => {
+  const folder = temporaryFolder();
+  const spec = "{ mode: 0644, on: yes, at: 2026-01-01 }";
+  const file = writeText(folder, "a.yaml", `${POD}spec: ${spec}\n`);
+  const [pod] = await readExamples(file);
+  assert.deepEqual(pod?.["spec"], { mode: 420, on: true, at: "2026-01-01" });
+});
+
 test("An example must be an object with a version, a kind and metadata", async () => {
   const folder = temporaryFolder();
   for (
