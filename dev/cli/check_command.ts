@@ -127,8 +127,14 @@ async function check(
   if (json !== undefined && json !== "-") {
     await writeOutput(json, `${JSON.stringify(report, undefined, 2)}\n`);
   }
-  const settings = { seed, from, examples };
-  await writeTest(report, path, settings, flags, terminal);
+  const settings = { seed, export: name, examples };
+  await writeTest(
+    report,
+    { operator: path, from: old },
+    settings,
+    flags,
+    terminal,
+  );
   const share = replay === undefined
     ? shareRun(report, countOf(flags, "plans"))
     : 1;
@@ -219,11 +225,17 @@ function withFlags(report: CheckReport, flags: FlagValues): CheckReport {
 }
 
 /** Options of the check that a test which replays a plan needs as well. */
-type TestSettings = Pick<CheckOptions, "seed" | "from" | "examples">;
+type TestSettings = Pick<CheckOptions, "seed" | "export" | "examples">;
+
+/** Files of the operator and of its older build, as a test names them. */
+interface OperatorFiles {
+  readonly operator: string;
+  readonly from?: string | undefined;
+}
 
 async function writeTest(
   report: CheckReport,
-  path: string,
+  { operator, from }: OperatorFiles,
   settings: TestSettings,
   flags: FlagValues,
   terminal: Terminal,
@@ -234,8 +246,11 @@ async function writeTest(
     terminal.say(`Nothing was found, so ${file} was not written.\n`);
     return;
   }
-  const specifier = relative(dirname(resolve(file)), path);
-  const text = testFileText(report, specifier, settings);
+  const place = (path: string) => relative(dirname(resolve(file)), path);
+  const text = testFileText(report, {
+    operator: place(operator),
+    from: from === undefined ? undefined : place(from),
+  }, settings);
   await writeOutput(file, text);
   terminal.say(`Wrote ${file}.\n`);
 }
@@ -427,7 +442,7 @@ export function progressText(
 /** Text of a test file that replays each finding. */
 export function testFileText(
   { findings }: CheckReport,
-  specifier: string,
+  { operator, from }: OperatorFiles,
   settings: TestSettings = {},
 ): string {
   const lines = Object.entries(settings).filter(([, value]) =>
@@ -437,7 +452,12 @@ export function testFileText(
       indented(JSON.stringify(value, undefined, 2), "  ").trim()
     },`
   );
-  const path = specifier.startsWith(".") ? specifier : `./${specifier}`;
+  const urlOf = (path: string) => {
+    const url = encodeURI(path.startsWith(".") ? path : `./${path}`)
+      .replaceAll("#", "%23").replaceAll("?", "%3F");
+    return `new URL(${JSON.stringify(url)}, import.meta.url)`;
+  };
+  const older = from === undefined ? "" : `\n  from: ${urlOf(from)}.href,`;
   const tests = findings.map(({ title, disturbance, plan, writes }) =>
     [
       `// When ${disturbance}.`,
@@ -457,7 +477,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const options = {
-  operator: new URL(${JSON.stringify(path)}, import.meta.url),${lines.join("")}
+  operator: ${urlOf(operator)},${older}${lines.join("")}
 };
 
 ${tests.join("\n\n")}

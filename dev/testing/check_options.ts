@@ -103,6 +103,8 @@ export interface CheckOptions {
   readonly only?: readonly string[] | undefined;
   /** Plan to run alone, from the `plan` of a finding. */
   readonly replay?: string | undefined;
+  /** Name of the operator among the exports of its file, which may have several. */
+  readonly export?: string | undefined;
   /** File of an older build, for plans that upgrade the operator. */
   readonly from?: string | undefined;
   /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type CheckReport, kindFromCrd } from "@coracle/dev";
 import type { Terminal } from "@coracle/dev/cli";
 import { crdManifest } from "@coracle/operator/crd";
@@ -83,11 +83,16 @@ test("coracle check names the write at which a crash loses data, and how to repe
     ]
   ) assert.ok(test.includes(`\n${line}\n`), line);
   assert.ok(test.includes(`replay: "${found.plan}"`), test);
+  assert.match(test, /^ {2}export: "operator",$/m);
+  const [, old = ""] =
+    /^ {2}from: new URL\("(.*)", import\.meta\.url\)\.href,$/m
+      .exec(test) ?? [];
+  assert.equal(fileURLToPath(new URL(old, pathToFileURL(written))), from);
 
   // The command that repeats it names what its plans depend on.
   assert.ok(
     found.replay.includes(
-      ` --examples ${examples} --export operator --from ${from} --replay '`,
+      ` --examples ${examples} --export operator --from ${from} --replay `,
     ),
     out,
   );

@@ -174,23 +174,26 @@ test("The text of a search of all orders says whether it is complete", () => {
 });
 
 test("A written test replays the plan of a finding on the operator's file", () => {
-  const text = testFileText(report({}, [FINDING]), "ops/a.ts");
+  const text = testFileText(report({}, [FINDING]), {
+    operator: "ops/a.ts",
+  });
   assert.match(text, /^ {4}replay: "life\/crash:write=1",$/m);
   assert.match(text, /^test\("Service \\"a\\" is missing", async/m);
   assert.match(text, /new URL\("\.\/ops\/a\.ts", import\.meta\.url\)/);
   assert.match(
-    testFileText(report({}, [FINDING]), "../a.ts"),
-    /new URL\("\.\.\/a\.ts", /,
+    testFileText(report({}, [FINDING]), { operator: "../a #1.ts" }),
+    /new URL\("\.\.\/a%20%231\.ts", /,
   );
 });
 
 test("A written test has the seed and the examples of the check", () => {
   const examples = [{ kind: "Gadget", metadata: { name: "a" } }];
-  const settings = { seed: 2, from: undefined, examples };
-  const text = testFileText(report({}, [FINDING]), "a.ts", settings);
+  const files = { operator: "a.ts", from: undefined };
+  const settings = { seed: 2, export: undefined, examples };
+  const text = testFileText(report({}, [FINDING]), files, settings);
   assert.match(text, /^ {2}seed: 2,\n {2}examples: \[\n {4}\{$/m);
   assert.match(text, /^ {4}\.\.\.options,$/m);
-  assert.doesNotMatch(text, /from:/);
+  assert.doesNotMatch(text, /from:|export:/);
 });
 
 test("Progress is a bar on a terminal, and lines elsewhere", () => {
@@ -246,7 +249,10 @@ test("The text of a finding has no blanks at the ends of lines", () => {
 
 test("A written test quotes a plan that has quotes", () => {
   const quoted = report({}, [{ ...FINDING, plan: 'life/edit:a="b"' }]);
-  assert.match(testFileText(quoted, "a.ts"), /replay: "life\/edit:a=\\"b\\"",/);
+  assert.match(
+    testFileText(quoted, { operator: "a.ts" }),
+    /replay: "life\/edit:a=\\"b\\"",/,
+  );
 });
 
 test("Progress without a terminal is said every 100 plans or 10 seconds", () => {

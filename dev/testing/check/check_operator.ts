@@ -27,6 +27,7 @@ import { derivePlans, PLAN_KINDS, type PlanKind } from "./derive_plans.ts";
 import { examplesBeside } from "./example_files.ts";
 import { exampleObjects, requireAccepted, scratchServer } from "./examples.ts";
 import { optionsBeside, readOptions } from "./options_file.ts";
+import { shellText } from "../shell_text.ts";
 import { CALL_FAULTS, type CallFault } from "./perturbations.ts";
 import {
   isDefinitionOf,
@@ -50,8 +51,6 @@ type Finding = CheckReport["findings"][number];
 
 /** Options of a check, including those that only the command line sets. */
 export interface EngineOptions extends CheckOptions {
-  /** Name of the export that is the operator. */
-  readonly export?: string | undefined;
   /** Whether a finding ends the check. */
   readonly enough?: ((finding: Finding) => boolean | undefined) | undefined;
   /** Called after each plan. */
@@ -662,8 +661,12 @@ class Check {
     const { operator } = this.#options;
     const seed = this.#seed === 1 ? "" : ` --seed ${this.#seed}`;
     return typeof operator === "function"
-      ? `checkOperator({ …, seed: ${this.#seed}, replay: "${plan}" })`
-      : `npx coracle check ${shownPath(operator)}${seed} --replay '${plan}'`;
+      ? `checkOperator({ …, seed: ${this.#seed}, replay: ${
+        JSON.stringify(plan)
+      } })`
+      : `npx coracle check ${shownPath(operator)}${seed} --replay ${
+        shellText(plan)
+      }`;
   }
 
   #progress(phase: Progress["phase"], done: number, total: number): void {
