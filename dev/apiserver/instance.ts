@@ -101,6 +101,7 @@ export class Instance {
   readonly #simulate: InstanceOptions["simulate"];
   readonly #authority: () => KeyPair;
   readonly #isPart: boolean;
+  readonly #turn: ServerContent["turn"];
   #loading: Promise<void> | undefined;
   #isStopped = false;
 
@@ -109,6 +110,7 @@ export class Instance {
     this.#simulate = options.simulate;
     this.#authority = options.authority;
     this.#isPart = options.content?.isPart === true;
+    this.#turn = options.content?.turn;
     const store = new Store({ history: options.history });
     const release = options.version === undefined
       ? DEFAULT_RELEASE
@@ -298,6 +300,7 @@ export class Instance {
       nodes: simulate ? nodes : undefined,
       authority: this.#authority,
       isPart: this.#isPart,
+      turn: this.#turn,
     });
     this.#controllers.push(started);
     if (this.#isStopped) started.stop();

@@ -2,6 +2,7 @@ import { matchesLabels, type UntypedObject } from "@coracle/operator/client";
 import { labelRequirements, parseApiVersion } from "@coracle/operator/internal";
 import { settle } from "../settle.ts";
 import { objectIn } from "../storage/object_view.ts";
+import { storageKey } from "../storage/stored_object.ts";
 import type { Attributes } from "./admission.ts";
 import { PolicyError } from "./policy_environment.ts";
 import type { PolicyBinding, PolicyHook } from "./hooks.ts";
@@ -48,10 +49,14 @@ export async function paramsOf(
       );
     }
   }
+  const collection = store.collectionOf(definition);
   const wanted = labelRequirements(selector ?? {});
-  const found = store.collectionOf(definition).scan({ namespace })
-    .filter((stored) =>
-      name ? stored.name === name : matchesLabels(wanted, stored.labels)
+  const named = name &&
+    collection.get(storageKey({ namespace: namespace ?? "", name }));
+  const found = name
+    ? named ? [named] : []
+    : collection.scan({ namespace }).filter(({ labels }) =>
+      matchesLabels(wanted, labels)
     );
   if (found.length === 0 && parameterNotFoundAction === "Deny") {
     throw new PolicyError(

@@ -9,6 +9,7 @@ import { StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
+import type { ServerContent } from "../storage/file_journal.ts";
 import { ControllerApi, controllerOf, decodeForNow } from "./controller_api.ts";
 import { RETRY_MS } from "./work_queue.ts";
 
@@ -82,6 +83,9 @@ export class ControllerLoop {
   readonly #queue: Map<string, Item> = new Map();
   /** Keys with a timer or failures. */
   readonly #delayed: Map<string, Item> = new Map();
+  readonly #turn: ServerContent["turn"];
+  /** Revision of the store at the last turn. */
+  #seen = -1;
   #running = false;
   #stopped = false;
 
@@ -90,13 +94,16 @@ export class ControllerLoop {
    *
    * @param context Shared state of the server.
    * @param definitions Controllers to run.
+   * @param turn Waits before a sync, if something has changed since the last one.
    */
   constructor(
     context: ApiContext,
     definitions: readonly ControllerDefinition[],
+    turn?: ServerContent["turn"],
   ) {
     this.#context = context;
     this.#definitions = definitions;
+    this.#turn = turn;
     for (const definition of definitions) this.#add(definition);
     if (definitions.length === 0) return;
     context.store.listen((change, collection) =>
@@ -190,6 +197,7 @@ export class ControllerLoop {
 
   async #run(): Promise<void> {
     for (let done = 1; !this.#stopped; done++) {
+      if (this.#isDue) await this.#takeTurn();
       const [next] = this.#queue;
       if (next === undefined) break;
       this.#queue.delete(next[0]);
@@ -200,6 +208,17 @@ export class ControllerLoop {
     }
     this.#running = false;
     if (this.#queue.size > 0) this.#start();
+  }
+
+  /** Whether clients are to see a change before the next sync. */
+  get #isDue(): boolean {
+    return this.#turn !== undefined && this.#queue.size > 0 &&
+      this.#context.store.revision !== this.#seen;
+  }
+
+  async #takeTurn(): Promise<void> {
+    await this.#turn?.();
+    this.#seen = this.#context.store.revision;
   }
 
   async #process(id: string, item: Item): Promise<void> {

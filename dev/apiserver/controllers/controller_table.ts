@@ -5,6 +5,7 @@ import {
 } from "./controller_loop.ts";
 import { ControllerApi } from "./controller_api.ts";
 import type { ControllerName } from "./controller_names.ts";
+import type { ServerContent } from "../storage/file_journal.ts";
 import type { KeyPair } from "@coracle/operator/internal";
 import { certificateSigner } from "./cluster/certificates.ts";
 import {
@@ -63,7 +64,7 @@ const CONTROLLERS: readonly ControllerDefinition[] = [
  */
 export async function startControllers(
   context: ApiContext,
-  { isEnabled, nodes, authority, isPart }: {
+  { isEnabled, nodes, authority, isPart, turn }: {
     readonly isEnabled: (name: ControllerName) => boolean;
     /** Number of simulated nodes; undefined if pods do not run. */
     readonly nodes: number | undefined;
@@ -71,6 +72,7 @@ export async function startControllers(
     readonly authority: () => KeyPair;
     /** Whether the loaded objects are at rest, and a part of their cluster. */
     readonly isPart: boolean;
+    readonly turn: ServerContent["turn"];
   },
 ): Promise<ControllerLoop> {
   const create = (count: number) =>
@@ -82,7 +84,7 @@ export async function startControllers(
     definitions.push(NODE_REGISTRATION, SCHEDULER, kubelet(context));
     if (!isPart) await create(nodes);
   }
-  const loop = new ControllerLoop(context, definitions);
+  const loop = new ControllerLoop(context, definitions, turn);
   if (!isPart) loop.begin();
   // Only what changes from now on is synced.
   else if (nodes !== undefined) await create(nodes);

@@ -49,6 +49,11 @@ export interface ServerContent {
    * CustomResourceDefinitions come first then.
    */
   readonly isPart?: boolean | undefined;
+  /**
+   * Waits until controllers of workloads may go on after a change. By default they
+   * do at once, so that clients rarely see what is between their changes.
+   */
+  readonly turn?: (() => Promise<void> | undefined) | undefined;
 }
 
 /**

@@ -57,6 +57,8 @@ const MAX_CROWD = 100;
 const CROWDED_MS = 5;
 /** Counters whose numbers are those of no write and event of a plan. */
 const UNCOUNTED = { writes: -1e9, events: -1e9 };
+/** Sort key after those of all requests. */
+const LAST = "~";
 /** Error that is thrown where the simulated process exits. */
 const EXIT = new Error("Cannot go on: the process of the operator has ended");
 const realNow = performance.now.bind(performance);
@@ -199,7 +201,8 @@ export class World {
       ? (given: ApiServerOptions) => startAt(given, from.server)
       : content === undefined
       ? ApiServer.start
-      : (given: ApiServerOptions) => startWith(given, content);
+      : (given: ApiServerOptions) =>
+        startWith(given, { ...content, turn: () => active?.turn() });
     const server = await start({
       port: false,
       services: webhooks.services,
@@ -401,6 +404,13 @@ export class World {
       rejected: (error) => this.#rejected(error),
       crash: (why) => this.#crash(why, 0),
     }));
+  }
+
+  /** Lets the operator see a change of a controller before the next one. */
+  turn(): Promise<void> | undefined {
+    if (this.#incarnations.length === 0) return;
+    this.#activity++;
+    return new Promise((run) => this.#schedule.add({ key: LAST, run }));
   }
 
   /** Lets the operator renew its Lease, from now on. */
