@@ -186,7 +186,10 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
         try {
           run.worked();
           if (connections++ > 0) run.triggerAll();
-          await this.#options.onOpen?.(connection);
+          await this.#options.onOpen?.({
+            // Callbacks take it apart, so it must work without its object.
+            send: (message) => connection.send(message),
+          });
           for await (const message of connection.messages) {
             this.#onMessage(run, message);
           }

@@ -18,8 +18,10 @@ async function startServer() {
   const sockets: WebSocket[] = [];
   const authorizations: (string | undefined)[] = [];
   const paths: (string | undefined)[] = [];
+  const received: string[] = [];
   server.on("connection", (socket, request) => {
     sockets.push(socket);
+    socket.on("message", (data) => received.push(String(data)));
     authorizations.push(request.headers.authorization);
     paths.push(request.url);
   });
@@ -29,6 +31,7 @@ async function startServer() {
     sockets,
     authorizations,
     paths,
+    received,
     stop: async () => {
       for (const socket of sockets) socket.terminate();
       await new Promise((resolve) => server.close(resolve));
@@ -177,6 +180,25 @@ test("websocketSource closes a connection whose onOpen fails, and opens another"
     await clock.advance(1_000);
     await until("healthy", () => source.health?.().status === "healthy");
     assert.equal(server.sockets.length, 2);
+  } finally {
+    await inTime("it stops", source.stop());
+    await server.stop();
+  }
+});
+
+test("websocketSource sends the messages of an onOpen that takes send alone", async () => {
+  const server = await startServer();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries: () => [],
+    onOpen: ({ send }) => send(new TextEncoder().encode("subscribe")),
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  try {
+    await until("a subscription", () => server.received.length > 0);
+    assert.deepEqual(server.received, ["subscribe"]);
+    assert.equal(source.health?.().status, "healthy");
   } finally {
     await inTime("it stops", source.stop());
     await server.stop();
