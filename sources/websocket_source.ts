@@ -248,5 +248,6 @@ function socketUrl(
       }`,
     );
   }
-  return new URL(url.replace(/^ws/, "http"));
+  // As parsed: a scheme may have capitals, and spaces around it.
+  return new URL(parsed.href.replace(/^ws/, "http"));
 }

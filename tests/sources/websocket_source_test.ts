@@ -252,6 +252,22 @@ test("websocketSource refuses what is no URL of a WebSocket, without showing it"
   }
 });
 
+test("websocketSource connects to a URL whose scheme has capitals", async () => {
+  const server = await startServer();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url.replace("ws:", "WS:"),
+    primaries: () => [],
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  try {
+    await until("a connection", () => server.sockets[0]);
+  } finally {
+    await inTime("it stops", source.stop());
+    await server.stop();
+  }
+});
+
 test("websocketSource refuses headers that are none", () => {
   const options = { name: "chat", url: "wss://b", primaries: () => [] };
   assert.throws(
