@@ -133,6 +133,10 @@ test("openWebSocket ends when its signal aborts, in every state", async () => {
     () => open("/stream/silent", { signal: AbortSignal.abort(reason) }),
     reason,
   );
+  const calling = new AbortController();
+  const called = open("/stream/silent", { signal: calling.signal });
+  calling.abort(reason);
+  await assert.rejects(called, reason);
   const connecting = new AbortController();
   const stalled = open("/", {
     settings: { server: `https://127.0.0.1:${server.stalledPort}` },
