@@ -185,20 +185,21 @@ test("Client opens a stream after renewing its credentials", async () => {
 });
 
 test("Client warns when it does not verify the server's certificate", async () => {
-  const warnings: string[] = [];
+  const warnings: unknown[] = [];
   const logger = {
     ...silentLogger,
-    warn: (message: string) => warnings.push(message),
+    warn: (message: string, fields?: object) => warnings.push(message, fields),
   };
-  const client = new Client(
-    { server: server.url, insecureSkipTlsVerify: true },
-    { logger },
-  );
+  const client = new Client({
+    server: server.url.replace("//", "//jane:s3cret@"),
+    insecureSkipTlsVerify: true,
+  }, { logger });
   assert.equal((await read(client, "/whoami")).user, null);
   assert.equal((await read(client, "/whoami")).user, null);
   await client.close();
   assert.deepEqual(warnings, [
     "The certificate of the API server is not verified",
+    { server: server.url },
   ]);
 });
 
