@@ -467,6 +467,20 @@ test("openWebSocket sends headers of several lines, which Bun refuses", () => {
   });
 });
 
+test("openWebSocket sends each character of a header as one byte", () => {
+  const received: string[] = [];
+  return withPlainServer((socket, request) => {
+    received.push(request.headers["impersonate-user"] as string);
+    accept(socket, request);
+  }, async (server) => {
+    const user = Buffer.from("jürgen 日本").toString("latin1");
+    const headers = { "impersonate-user": user };
+    const stream = await openWebSocket({ ...PLAIN, headers }, { server });
+    assert.deepEqual(received, [user]);
+    await stream.abort(new Error("enough"));
+  });
+});
+
 test("openWebSocket does not send on a stream that has ended", async () => {
   const stream = await open("/stream/echo");
   await stream.abort(new Error("enough"));
