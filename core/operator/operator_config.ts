@@ -320,7 +320,7 @@ function readValues(
 ): ConfiguredOptions {
   const result: Record<string, unknown> = {};
   for (const [path, value] of leaves(options, rows)) {
-    const row = rows[path];
+    const row = Object.hasOwn(rows, path) ? rows[path] : undefined;
     if (row === undefined) {
       const nearest = nearestName(path, [...Object.keys(rows), "controllers"]);
       throw new TypeError(

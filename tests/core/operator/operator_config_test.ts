@@ -372,6 +372,18 @@ test("loadOperatorConfig leaves the names of controllers to the program", async 
   );
 });
 
+test("loadOperatorConfig refuses names that every object has", async () => {
+  for (
+    const text of [
+      "constructor: 5",
+      "toString: { valueOf: 1 }",
+      "controllers: { web: { hasOwnProperty: 1 } }",
+    ]
+  ) {
+    await assert.rejects(load(text), /^TypeError: Cannot use .*no option "/);
+  }
+});
+
 test("loadOperatorConfig ignores variables without a value", async () => {
   const environment = {
     CORACLE_OPERATOR_SHUTDOWN_GRACE: undefined,
