@@ -186,6 +186,42 @@ test("websocketSource closes a connection whose onOpen fails, and opens another"
   }
 });
 
+test("websocketSource triggers everything once it has subscribed again", async () => {
+  const server = await startServer();
+  const clock = new VirtualClock();
+  const context = recordedContext(clock, [gadget("a"), gadget("b")]);
+  const before: number[] = [];
+  let attempts = 0;
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    headers() {
+      // The runs of the start may be over long before the first connection.
+      if (attempts++ === 0) throw new Error("no token");
+      return {};
+    },
+    primaries: () => [],
+    async onOpen({ send }) {
+      await send(new TextEncoder().encode("subscribe"));
+      before.push(context.triggered.length);
+    },
+  });
+  await source.start(context);
+  try {
+    await until("a pause", () => clock.pendingTimers > 0);
+    await clock.advance(1_000);
+    await until("triggers", () => context.triggered.length === 2);
+    server.sockets[0]?.terminate();
+    await until("a pause", () => clock.pendingTimers > 0);
+    await clock.advance(2_000);
+    await until("triggers", () => context.triggered.length === 4);
+    assert.deepEqual(before, [0, 2]);
+  } finally {
+    await inTime("it stops", source.stop());
+    await server.stop();
+  }
+});
+
 test("websocketSource sends the messages of an onOpen that takes send alone", async () => {
   const server = await startServer();
   const source = websocketSource({
