@@ -44,7 +44,9 @@ export function scheduleProblem(schedule: string): string | undefined {
     }]`;
   }
   for (const [index, field] of FIELDS.entries()) {
-    for (const range of (parts[index] ?? "").split(",")) {
+    // The parser of Kubernetes passes over empty entries, as in "1,2,".
+    const ranges = (parts[index] ?? "").split(",").filter((one) => one !== "");
+    for (const range of ranges) {
       const problem = rangeProblem(range, field);
       if (problem !== undefined) return problem;
     }

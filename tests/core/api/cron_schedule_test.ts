@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timeZoneProblem } from "../../../core/api/cron_schedule.ts";
+import {
+  scheduleProblem,
+  timeZoneProblem,
+} from "../../../core/api/cron_schedule.ts";
+import { cronTimes } from "../../../core/api/cron_times.ts";
 
 test("time zones are the names that Kubernetes knows, on every runtime", () => {
   for (
@@ -35,4 +39,12 @@ test("time zones that only a runtime knows are refused, as Kubernetes does", () 
       "Mars/Olympus",
     ]
   ) assert.equal(timeZoneProblem(name), `unknown time zone ${name}`);
+});
+
+test("empty entries of a list in a schedule are passed over, as Kubernetes does", () => {
+  for (const schedule of ["0 0 1,,2 * *", "0 0 1,2, * *", ",0 0 * * mon,"]) {
+    assert.equal(scheduleProblem(schedule), undefined, schedule);
+  }
+  const [from, to] = [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)];
+  assert.equal(cronTimes("0 0 1,,2, * *").next(from), to);
 });
