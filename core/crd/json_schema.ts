@@ -52,12 +52,36 @@ interface ZodSchema {
     readonly def: {
       readonly type: string;
       readonly keyType?: ZodSchema;
+      readonly pattern?: unknown;
       readonly checks?: readonly {
-        readonly _zod: { readonly def: { readonly check: string } };
+        readonly _zod: {
+          readonly def: { readonly check: string; readonly pattern?: unknown };
+        };
       }[];
     };
     readonly values?: ReadonlySet<unknown>;
   };
+}
+
+/** Flags of a regular expression that change what it matches, and that Go has too. */
+const FLAGS = /[ims]/g;
+
+/** Keeps the flags of the patterns of a text, which zod leaves out. */
+function keepFlags(
+  patterns: readonly unknown[],
+  jsonSchema: Record<string, unknown>,
+): void {
+  const { allOf } = jsonSchema;
+  const all = [jsonSchema, ...Array.isArray(allOf) ? allOf : []];
+  for (const pattern of patterns) {
+    if (!(pattern instanceof RegExp)) continue;
+    const { source, flags } = pattern;
+    const kept = flags.match(FLAGS)?.join("");
+    if (kept === undefined) continue;
+    for (const one of all) {
+      if (one.pattern === source) one.pattern = `(?${kept}:${source})`;
+    }
+  }
 }
 
 /**
@@ -71,7 +95,9 @@ const ZOD_OPTIONS: Record<string, unknown> = {
     readonly zodSchema: ZodSchema;
     readonly jsonSchema: Record<string, unknown>;
   }) => {
-    const { type, keyType, checks = [] } = zodSchema._zod.def;
+    const { type, keyType, pattern, checks = [] } = zodSchema._zod.def;
+    const patterns = checks.map(({ _zod: { def } }) => def.pattern);
+    keepFlags([pattern, ...patterns], jsonSchema);
     if (checks.some(({ _zod: { def } }) => CODE.has(def.check))) {
       jsonSchema[CHECKED_IN_CODE] = true;
     }
