@@ -234,8 +234,10 @@ class Webhook<P extends KubernetesObject> extends BaseSource<P> {
     this.#accepts = verificationOf(options.check);
   }
 
+  /** Path as it is in URLs, where other characters than ASCII are encoded. */
   get #path(): string {
-    return this.#options.path ?? "/";
+    const { path = "/" } = this.#options;
+    return new URL(`http://localhost${path}`).pathname;
   }
 
   override async start(context: SourceContext<P>): Promise<void> {

@@ -109,8 +109,9 @@ const PAUSES = {
  *
  * A connection that breaks, is closed or becomes silent (the peer is pinged
  * every 30 seconds) is opened again after delays from 0.5 to 30 seconds, with
- * jitter; until then the source is unhealthy. After each reconnection all
- * primaries are triggered, because messages may have been missed.
+ * jitter; until then the source is unhealthy. After each reconnection, and a first
+ * connection that needed several attempts, all primaries are triggered when `onOpen`
+ * has ended, because messages may have been missed.
  *
  * The operator does not wait for the first connection.
  *
@@ -179,14 +180,17 @@ class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
         log.warn("Math.random is used instead of the option random", { error }),
     );
     const backOff = new BackOff(PAUSES, clock, random);
-    let connections = 0;
-    while (!run.ended) {
+    for (let attempt = 1; !run.ended; attempt++) {
       try {
         const connection = await this.#connect(run);
         try {
           run.worked();
-          if (connections++ > 0) run.triggerAll();
-          await this.#options.onOpen?.(connection);
+          await this.#options.onOpen?.({
+            // Callbacks take it apart, so it must work without its object.
+            send: (message) => connection.send(message),
+          });
+          // Not before: what happens until the subscription has no message.
+          if (attempt > 1) run.triggerAll();
           for await (const message of connection.messages) {
             this.#onMessage(run, message);
           }
@@ -245,5 +249,6 @@ function socketUrl(
       }`,
     );
   }
-  return new URL(url.replace(/^ws/, "http"));
+  // As parsed: a scheme may have capitals, and spaces around it.
+  return new URL(parsed.href.replace(/^ws/, "http"));
 }

@@ -1,4 +1,4 @@
-const SIZE_REGEXP = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?$/;
+const SIZE_REGEXP = /^(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)B?$/;
 const POWERS = ["", "K", "M", "G", "T"];
 
 /**
@@ -26,7 +26,9 @@ export function parseByteSize(size: number | string): number {
   }
   const [, number = size, prefix = "", binary = ""] = match ?? [];
   const base = binary === "" ? 1000 : 1024;
-  const bytes = Math.floor(Number(number) * base ** POWERS.indexOf(prefix));
+  const bytes = Math.floor(
+    Number(number) * base ** POWERS.indexOf(prefix.toUpperCase()),
+  );
   if (!Number.isSafeInteger(bytes) || bytes < 1) {
     throw new RangeError(
       `Cannot read a size: it must be a positive number of bytes: received ${size}`,

@@ -44,7 +44,9 @@ export function scheduleProblem(schedule: string): string | undefined {
     }]`;
   }
   for (const [index, field] of FIELDS.entries()) {
-    for (const range of (parts[index] ?? "").split(",")) {
+    // The parser of Kubernetes passes over empty entries, as in "1,2,".
+    const ranges = (parts[index] ?? "").split(",").filter((one) => one !== "");
+    for (const range of ranges) {
       const problem = rangeProblem(range, field);
       if (problem !== undefined) return problem;
     }
@@ -100,9 +102,28 @@ export function timeZoneProblem(name: string): string | undefined {
     return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
   }
   try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return undefined;
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: name })
+      .resolvedOptions();
+    const isMisspelt = timeZone !== name &&
+      timeZone.toLowerCase() === name.toLowerCase();
+    if (!isMisspelt && !isForeign(name)) return undefined;
   } catch {
-    return `unknown time zone ${name}`;
+    // There is no such zone.
   }
+  return `unknown time zone ${name}`;
+}
+
+/** Names of three capitals that are time zones of IANA. */
+const SHORT_ZONES: readonly string[] =
+  "CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET".split(" ");
+
+/**
+ * Whether only a runtime knows a time zone, and the database of IANA has none of this
+ * name: offsets, names without capitals, and abbreviations, which runtimes take for
+ * zones that few mean, such as `BST` for that of Bangladesh.
+ */
+function isForeign(name: string): boolean {
+  return /^[+-]/.test(name) || name === name.toLowerCase() ||
+    name.startsWith("SystemV/") ||
+    (/^[A-Z]{3}$/.test(name) && !SHORT_ZONES.includes(name));
 }

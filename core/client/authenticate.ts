@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type {
   Credential,
   CredentialSource,
@@ -157,16 +158,26 @@ export function identityHeaders(
     headers["authorization"] = basicAuthorization(username, password);
   }
   if (impersonate === undefined) return { headers };
-  headers["impersonate-user"] = impersonate.user;
-  if (impersonate.uid) headers["impersonate-uid"] = impersonate.uid;
+  headers["impersonate-user"] = inBytes(impersonate.user);
+  if (impersonate.uid) headers["impersonate-uid"] = inBytes(impersonate.uid);
   const repeatedHeaders: Record<string, readonly string[]> = {};
   if (impersonate.groups?.length) {
-    repeatedHeaders["impersonate-group"] = impersonate.groups;
+    repeatedHeaders["impersonate-group"] = impersonate.groups.map(inBytes);
   }
   for (const [name, values] of Object.entries(impersonate.extra ?? {})) {
-    repeatedHeaders[`impersonate-extra-${headerNamePart(name)}`] = values;
+    repeatedHeaders[`impersonate-extra-${headerNamePart(name)}`] = values.map(
+      inBytes,
+    );
   }
   return { headers, repeatedHeaders };
+}
+
+/**
+ * Value of a header whose characters are the bytes of a text in UTF-8: runtimes send
+ * each character as one byte, and API servers read UTF-8.
+ */
+function inBytes(text: string): string {
+  return Buffer.from(text).toString("latin1");
 }
 
 /** Percent-encodes a key for use in a header name. */

@@ -47,6 +47,7 @@ import type {
   Transport,
 } from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
+import { serverAddress } from "./transport/transport_options.ts";
 
 export interface ConnectionDeps {
   /** Source of time. */
@@ -261,7 +262,7 @@ export function openConnection(
     middleware.unshift(authenticate(credentials, impersonate));
     if (target.insecureSkipTlsVerify) {
       logger?.warn("The certificate of the API server is not verified", {
-        server: target.server,
+        server: serverAddress(target.server).origin,
       });
     }
   }

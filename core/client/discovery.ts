@@ -99,9 +99,11 @@ export class Discovery {
    */
   async resources(): Promise<DiscoveredResource[]> {
     const roots = await Promise.all(["/api", "/apis"].map(async (root) => {
-      const list = await this.#deps.json(
+      const answer = this.#deps.json(
         pathRequest(root, { accept: AGGREGATED_TYPES }),
       );
+      // Servers of custom resources alone have no core group, as client-go knows.
+      const list = root === "/api" ? await ifFound(answer) : await answer;
       if (entry(list)["kind"] === "APIGroupDiscoveryList") {
         return readAggregated(list);
       }

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import type { OptionRules, OptionTable, Settings } from "../api/options.ts";
 import { type Clock, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -422,13 +423,28 @@ export function logWarnings(logger: Logger): Middleware {
     const response = await next(request);
     const header = response.headers["warning"];
     if (header === undefined) return response;
-    for (const warning of parseWarnings(withoutCredentials(header))) {
+    const text = withoutCredentials(fromBytes(header));
+    for (const warning of parseWarnings(text)) {
       if (seen.has(warning) || seen.size >= MAX_WARNINGS) continue;
       seen.add(warning);
       logger.warn("The API server warns", { warning, action: request.action });
     }
     return response;
   };
+}
+
+/**
+ * Text of a header in UTF-8, whose bytes transports over a network give as one
+ * character each; a text that is none is returned as it is.
+ */
+function fromBytes(text: string): string {
+  if (!/[\x80-\xff]/.test(text) || /[\u0100-\uffff]/.test(text)) return text;
+  try {
+    return new TextDecoder("utf-8", { fatal: true })
+      .decode(Buffer.from(text, "latin1"));
+  } catch {
+    return text;
+  }
 }
 
 /** Parses the texts of a Warning header, which may hold several. */

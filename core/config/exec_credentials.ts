@@ -189,7 +189,8 @@ export function execPlugin(
     apiVersion,
     command: /[\\/]/.test(command) ? pathFrom(user, command) : command,
     args,
-    env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    // A variable without a value is empty, as in Go.
+    env: Object.fromEntries(env.map(({ name, value = "" }) => [name, value])),
     installHint: exec.installHint?.trim() ?? "",
     interactiveMode: mode as ExecPlugin["interactiveMode"],
     cluster: exec.provideClusterInfo

@@ -32,7 +32,7 @@ export interface KubeconfigExec {
   readonly command?: string | undefined;
   readonly args?: readonly string[] | undefined;
   readonly env?:
-    | readonly { readonly name: string; readonly value: string }[]
+    | readonly { readonly name: string; readonly value?: string | undefined }[]
     | undefined;
   readonly installHint?: string | undefined;
   readonly provideClusterInfo?: boolean | undefined;

@@ -57,7 +57,9 @@ const EXEC = fields({
   apiVersion: TEXT,
   command: z.optional(ARGUMENT),
   args: z.optional(z.array(ARGUMENT)),
-  env: z.optional(z.array(fields({ name: ARGUMENT, value: ARGUMENT }))),
+  env: z.optional(
+    z.array(fields({ name: ARGUMENT, value: z.optional(ARGUMENT) })),
+  ),
   installHint: TEXT,
   provideClusterInfo: YES_OR_NO,
   interactiveMode: TEXT,

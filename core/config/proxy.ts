@@ -39,10 +39,8 @@ function isLoopback(host: string): boolean {
 function matches(pattern: string, host: string, port: string): boolean {
   if (pattern === "") return false;
   if (pattern === "*") return true;
-  const [network = "", bits] = pattern.split("/");
-  if (bits !== undefined && isIP(network) !== 0) {
-    return inNetwork(host, network, Number(bits));
-  }
+  const [, network = "", bits] = /^(.*)\/(\d+)$/.exec(pattern) ?? [];
+  if (isIP(network) !== 0) return inNetwork(host, network, Number(bits));
   const withPort = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(pattern);
   if (withPort !== null && withPort[3] !== port) return false;
   const name = (withPort?.[1] ?? withPort?.[2] ?? pattern)

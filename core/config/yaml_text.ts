@@ -21,9 +21,11 @@ export interface YamlErrors {
 const MAX_SEPARATORS = 200_000;
 
 /**
- * Parses one YAML or JSON document from outside. Its number of values, its depth
- * and its aliases are bounded, and the checks of the parser that take quadratic
- * time (duplicate keys, positions of errors) are left out or made here.
+ * Parses one YAML or JSON document from outside as Kubernetes does: by YAML 1.1, where
+ * `0644` is octal, `yes` is true and `<<` merges maps, without its times and its numbers
+ * to the base of 60. Its number of values, its depth and its aliases are bounded, and
+ * the checks of the parser that take quadratic time (duplicate keys, positions of
+ * errors) are left out or made here.
  *
  * @throws {RangeError} If the text has too many values.
  */
@@ -40,10 +42,8 @@ export async function parseYaml(
 }
 
 /**
- * Parses the YAML or JSON documents of a text as Kubernetes does, with the limits
- * of {@linkcode parseYaml}: by YAML 1.1, where `0644` is octal and `yes` is
- * true, without its times and its numbers to the base of 60. A number that would be
- * rounded, or that JSON does not have, is refused.
+ * Parses the YAML or JSON documents of a text, as {@linkcode parseYaml} does. A number
+ * that would be rounded, or that JSON does not have, is refused.
  *
  * @throws {RangeError} If the text has too many values.
  */
@@ -54,16 +54,7 @@ export async function parseManifests(
   return await documentsOf(
     text,
     { ...errors, isJson: true },
-    ({ parseAllDocuments }, options) =>
-      parseAllDocuments(text, {
-        ...options,
-        version: "1.1",
-        customTags: (tags) =>
-          tags.filter((tag) =>
-            typeof tag === "string" || !OTHER_TAGS.test(tag.tag) &&
-              !("format" in tag && tag.format === "TIME")
-          ),
-      }),
+    ({ parseAllDocuments }, options) => parseAllDocuments(text, options),
   );
 }
 
@@ -108,6 +99,12 @@ async function documentsOf(
       uniqueKeys: false,
       stringKeys: true,
       lineCounter,
+      version: "1.1",
+      customTags: (tags) =>
+        tags.filter((tag) =>
+          typeof tag === "string" || !OTHER_TAGS.test(tag.tag) &&
+            !("format" in tag && tag.format === "TIME")
+        ),
     });
   } catch (error) {
     // The parser is recursive; what else it throws has another cause.

@@ -43,21 +43,57 @@ export const INSTEAD: Readonly<Record<string, string>> = {
 const TYPED_REGEXP =
   /^(?:type|const|enum|anyOf|oneOf|allOf|properties|x-kubernetes-.*)$/;
 
-/** Checks of zod that are code: `refine`, and changes such as `trim`. */
-const CODE: ReadonlySet<string> = new Set(["custom", "overwrite"]);
+/** Checks of zod that are code: `refine`, changes such as `trim`, and `z.property()`. */
+const CODE: ReadonlySet<string> = new Set(["custom", "overwrite", "property"]);
+
+/** Definition of a schema of zod, or of one of its checks. */
+interface ZodCheck {
+  readonly check?: string;
+  readonly pattern?: unknown;
+  readonly format?: string;
+  readonly hostname?: unknown;
+  readonly protocol?: unknown;
+}
+
+/** Whether zod checks a format in code, as JSON Schema has no keyword for it. */
+function isFormatInCode({ format, hostname, protocol }: ZodCheck): boolean {
+  return format === "jwt" ||
+    (format === "url" && (hostname ?? protocol) !== undefined);
+}
 
 /** Schema of zod, with the schema of the names of a record. */
 interface ZodSchema {
   readonly _zod: {
-    readonly def: {
+    readonly def: ZodCheck & {
       readonly type: string;
       readonly keyType?: ZodSchema;
       readonly checks?: readonly {
-        readonly _zod: { readonly def: { readonly check: string } };
+        readonly _zod: { readonly def: ZodCheck };
       }[];
     };
     readonly values?: ReadonlySet<unknown>;
   };
+}
+
+/** Flags of a regular expression that change what it matches, and that Go has too. */
+const FLAGS = /[ims]/g;
+
+/** Keeps the flags of the patterns of a text, which zod leaves out. */
+function keepFlags(
+  patterns: readonly unknown[],
+  jsonSchema: Record<string, unknown>,
+): void {
+  const { allOf } = jsonSchema;
+  const all = [jsonSchema, ...Array.isArray(allOf) ? allOf : []];
+  for (const pattern of patterns) {
+    if (!(pattern instanceof RegExp)) continue;
+    const { source, flags } = pattern;
+    const kept = flags.match(FLAGS)?.join("");
+    if (kept === undefined) continue;
+    for (const one of all) {
+      if (one.pattern === source) one.pattern = `(?${kept}:${source})`;
+    }
+  }
 }
 
 /**
@@ -71,10 +107,12 @@ const ZOD_OPTIONS: Record<string, unknown> = {
     readonly zodSchema: ZodSchema;
     readonly jsonSchema: Record<string, unknown>;
   }) => {
-    const { type, keyType, checks = [] } = zodSchema._zod.def;
-    if (checks.some(({ _zod: { def } }) => CODE.has(def.check))) {
-      jsonSchema[CHECKED_IN_CODE] = true;
-    }
+    const { type, keyType, checks: given = [] } = zodSchema._zod.def;
+    const checks = given.map(({ _zod: { def } }) => def);
+    const all = [zodSchema._zod.def, ...checks];
+    keepFlags(all.map(({ pattern }) => pattern), jsonSchema);
+    const isCode = checks.some(({ check = "" }) => CODE.has(check));
+    if (isCode || all.some(isFormatInCode)) jsonSchema[CHECKED_IN_CODE] = true;
     const typed = type === "custom" &&
       Object.keys(jsonSchema).some((key) => TYPED_REGEXP.test(key));
     if (type in INSTEAD && !typed) jsonSchema[UNREPRESENTABLE] = type;

@@ -77,7 +77,14 @@ export function stringKeywords(
   return draft;
 }
 
-/** Checks that the server supports a pattern, and returns it. */
+/** Characters by their code in a pattern; and any other escape, to pass over it. */
+const CODES =
+  /\\u(d[89ab][\da-f]{2})\\u(d[c-f][\da-f]{2})|\\u\{([\da-f]+)\}|\\u([\da-f]{4})|\\[^]/gi;
+
+/**
+ * Checks that the server supports a pattern, and returns it in its form: Go has
+ * `\x{fc}` for the `\u00fc` of JavaScript.
+ */
 export function checkedPattern(
   pattern: string,
   context: SchemaContext,
@@ -89,12 +96,25 @@ export function checkedPattern(
       pattern,
     );
   }
-  return pattern;
+  return pattern.replaceAll(
+    CODES,
+    (all, high?: string, low?: string, long?: string, short?: string) => {
+      const code = high === undefined
+        ? long ?? short
+        : String.fromCharCode(Number(`0x${high}`), Number(`0x${low}`))
+          .codePointAt(0)?.toString(16);
+      return code === undefined ? all : `\\x{${code}}`;
+    },
+  );
 }
+
+/** Pattern with flags in the form of Go, which Node has only from version 23. */
+const WITH_FLAGS = /^\(\?([ims]+):([^]*)\)$/;
 
 /** Whether a pattern allows values that the format of the server refuses. */
 function takesMore(format: string, pattern: unknown): boolean {
   if (typeof pattern !== "string") return false;
-  const regexp = new RegExp(pattern);
+  const [, flags, source = pattern] = WITH_FLAGS.exec(pattern) ?? [];
+  const regexp = new RegExp(source, flags);
   return NOT_ON_SERVER[format]?.some((text) => regexp.test(text)) ?? false;
 }

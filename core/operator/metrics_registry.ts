@@ -19,6 +19,7 @@ type FamilyOptions = Parameters<Metrics["histogram"]>[0];
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const NO_LABELS: MetricLabels = Object.freeze({});
 
 const RULES: OptionRules<MetricOptions> = {
@@ -141,6 +142,7 @@ export class MetricsRegistry implements Metrics {
     const { buckets, ...named } = options;
     checkOptions(named, RULES, `a ${type}`);
     checkOption(buckets, "array?", { name: "buckets", subject: `a ${type}` });
+    for (const name of options.labels ?? []) checkLabel(name, type);
     const present = this.#families.get(options.name);
     if (present?.type === type && present.constructor === Type) {
       return present as F;
@@ -302,8 +304,26 @@ class HistogramFamily extends Family<Buckets> implements Histogram {
   }
 }
 
+/**
+ * Checks the name of a label: Prometheus reads no metric at all from an export with
+ * one that is not valid.
+ */
+function checkLabel(name: unknown, type = ""): void {
+  const isTaken = type === "histogram" && name === "le";
+  if (typeof name === "string" && LABEL.test(name) && !isTaken) return;
+  throw new TypeError(
+    `Cannot label a metric: ${
+      isTaken
+        ? "the buckets of a histogram have this label"
+        : "the name of a label has letters, digits and _, and no digit first"
+    }: received ${JSON.stringify(name)}`,
+  );
+}
+
 function labelsText(labels: MetricLabels): string {
-  return Object.keys(labels).sort().map((name) =>
+  const names = Object.keys(labels).sort();
+  for (const name of names) checkLabel(name);
+  return names.map((name) =>
     `${name}="${
       String(labels[name]).replaceAll("\\", "\\\\").replaceAll('"', '\\"')
         .replaceAll("\n", "\\n")
@@ -317,5 +337,6 @@ function braced(labels: string): string {
 
 function numberText(value: number): string {
   if (value === Infinity) return "+Inf";
-  return value === -Infinity ? "-Inf" : String(value);
+  // What is no number would make the whole export unreadable.
+  return value === -Infinity ? "-Inf" : String(Number(value));
 }

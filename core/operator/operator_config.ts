@@ -198,6 +198,7 @@ export function checkControllerNames(
   const prefixes = names.map(variablePrefix);
   for (const variable of Object.keys(config.environment)) {
     if (!variable.startsWith(CONTROLLER_PREFIX)) continue;
+    if (isServiceLink(variable, config.environment)) continue;
     // The name of one controller may be the beginning of another's.
     const meant = prefixes.filter((prefix) => variable.startsWith(prefix));
     const isKnown = meant.some((prefix) =>
@@ -320,7 +321,7 @@ function readValues(
 ): ConfiguredOptions {
   const result: Record<string, unknown> = {};
   for (const [path, value] of leaves(options, rows)) {
-    const row = rows[path];
+    const row = Object.hasOwn(rows, path) ? rows[path] : undefined;
     if (row === undefined) {
       const nearest = nearestName(path, [...Object.keys(rows), "controllers"]);
       throw new TypeError(
@@ -360,6 +361,7 @@ function readVariables(
   const unknown: string[] = [];
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith(prefix) || value === undefined) continue;
+    if (isServiceLink(name, environment)) continue;
     const path = pathOf(name.slice(prefix.length), rows);
     if (path === undefined) unknown.push(name);
     else {
@@ -368,6 +370,26 @@ function readVariables(
     }
   }
   return { options, unknown };
+}
+
+/** Names of the variables by which Kubernetes tells a pod of a Service. */
+const SERVICE_LINK =
+  /^(.+?)_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
+
+/**
+ * Whether a variable is of a Service, such as one with the name `coracle-operator`,
+ * and no option.
+ */
+function isServiceLink(
+  name: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): boolean {
+  const [, service] = SERVICE_LINK.exec(name) ?? [];
+  const isService = service !== undefined &&
+    environment[`${service}_SERVICE_HOST`] !== undefined;
+  // An option may have the name of its port.
+  return isService && (name !== `${service}_PORT` ||
+    /^(?:tcp|udp|sctp):/.test(environment[name] ?? ""));
 }
 
 /** Path of the option with a given variable name, without the prefix. */

@@ -334,6 +334,15 @@ test("webhookSource passes path, query, headers and body to its mapper", async (
   });
 });
 
+test("webhookSource serves a path with characters that URLs encode", async () => {
+  for (const path of ["/größe", "/a b", "/50%25"]) {
+    await withWebhook({ path }, async (url, context) => {
+      assert.equal(await post(url, '{"key":"default/a"}'), 202, url);
+      assert.deepEqual(context.triggered, ["default/a"]);
+    });
+  }
+});
+
 test("webhookSource reads a body that comes in parts", async () => {
   await withWebhook({}, async (url, context) => {
     const body = JSON.stringify({

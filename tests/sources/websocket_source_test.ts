@@ -18,8 +18,10 @@ async function startServer() {
   const sockets: WebSocket[] = [];
   const authorizations: (string | undefined)[] = [];
   const paths: (string | undefined)[] = [];
+  const received: string[] = [];
   server.on("connection", (socket, request) => {
     sockets.push(socket);
+    socket.on("message", (data) => received.push(String(data)));
     authorizations.push(request.headers.authorization);
     paths.push(request.url);
   });
@@ -29,6 +31,7 @@ async function startServer() {
     sockets,
     authorizations,
     paths,
+    received,
     stop: async () => {
       for (const socket of sockets) socket.terminate();
       await new Promise((resolve) => server.close(resolve));
@@ -183,6 +186,61 @@ test("websocketSource closes a connection whose onOpen fails, and opens another"
   }
 });
 
+test("websocketSource triggers everything once it has subscribed again", async () => {
+  const server = await startServer();
+  const clock = new VirtualClock();
+  const context = recordedContext(clock, [gadget("a"), gadget("b")]);
+  const before: number[] = [];
+  let attempts = 0;
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    headers() {
+      // The runs of the start may be over long before the first connection.
+      if (attempts++ === 0) throw new Error("no token");
+      return {};
+    },
+    primaries: () => [],
+    async onOpen({ send }) {
+      await send(new TextEncoder().encode("subscribe"));
+      before.push(context.triggered.length);
+    },
+  });
+  await source.start(context);
+  try {
+    await until("a pause", () => clock.pendingTimers > 0);
+    await clock.advance(1_000);
+    await until("triggers", () => context.triggered.length === 2);
+    server.sockets[0]?.terminate();
+    await until("a pause", () => clock.pendingTimers > 0);
+    await clock.advance(2_000);
+    await until("triggers", () => context.triggered.length === 4);
+    assert.deepEqual(before, [0, 2]);
+  } finally {
+    await inTime("it stops", source.stop());
+    await server.stop();
+  }
+});
+
+test("websocketSource sends the messages of an onOpen that takes send alone", async () => {
+  const server = await startServer();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries: () => [],
+    onOpen: ({ send }) => send(new TextEncoder().encode("subscribe")),
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  try {
+    await until("a subscription", () => server.received.length > 0);
+    assert.deepEqual(server.received, ["subscribe"]);
+    assert.equal(source.health?.().status, "healthy");
+  } finally {
+    await inTime("it stops", source.stop());
+    await server.stop();
+  }
+});
+
 test("websocketSource stops while it waits for a server that is away", async () => {
   const server = await startServer();
   await server.stop();
@@ -227,6 +285,22 @@ test("websocketSource refuses what is no URL of a WebSocket, without showing it"
         error instanceof TypeError && !error.message.includes("secret") &&
         error.message.includes("must begin with ws:"),
     );
+  }
+});
+
+test("websocketSource connects to a URL whose scheme has capitals", async () => {
+  const server = await startServer();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url.replace("ws:", "WS:"),
+    primaries: () => [],
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  try {
+    await until("a connection", () => server.sockets[0]);
+  } finally {
+    await inTime("it stops", source.stop());
+    await server.stop();
   }
 });
 

@@ -191,9 +191,9 @@ export function setCondition(
     const isSame = moment.transition === "status"
       ? previous.status === next.status
       : sameState(previous, next);
-    next.lastTransitionTime = isSame
-      ? previous.lastTransitionTime
-      : timestamp(moment.now);
+    // One that others have written may have no time, which servers refuse.
+    next.lastTransitionTime = isSame && previous.lastTransitionTime ||
+      timestamp(moment.now);
   }
   return [...removeCondition(conditions, condition.type), next]
     .sort(compareConditions);

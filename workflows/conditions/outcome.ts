@@ -243,12 +243,18 @@ export function chainOf(error: unknown): readonly unknown[] {
   return chain;
 }
 
-/** Message of an error and its system error, without the queries of URLs. */
+/** Message of an error and its system error, without the secrets of URLs. */
 export function errorText(error: unknown): string {
-  return withoutUrlQueries(messageWithCause(error));
+  return withoutUrlSecrets(messageWithCause(error));
 }
 
-/** Removes the query of every URL in a text: signed URLs hold secrets there. */
-export function withoutUrlQueries(text: string): string {
-  return text.replaceAll(/(https?:\/\/[^\s"'<>?]*)\?[^\s"'<>]*/gi, "$1");
+/**
+ * Removes user, password and query of every URL in a text: signed URLs hold secrets
+ * in the query, and Node's `fetch` quotes a URL with a password.
+ */
+export function withoutUrlSecrets(text: string): string {
+  return text.replaceAll(
+    /(https?:\/\/)(?:[^\s"'<>?#/]*@)?([^\s"'<>?]*)(?:\?[^\s"'<>]*)?/gi,
+    "$1$2",
+  );
 }

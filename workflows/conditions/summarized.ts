@@ -63,7 +63,7 @@ import {
   type StepResult,
   type StepsResult,
   Waiting,
-  withoutUrlQueries,
+  withoutUrlSecrets,
 } from "./outcome.ts";
 import {
   type ComputedResult,
@@ -367,7 +367,7 @@ class SummarizedRun<P extends Conditioned> implements StepContext<P> {
     > = {},
   ): void {
     const isInitial = this.#isReadyInitial;
-    const text = withoutUrlQueries(message);
+    const text = withoutUrlSecrets(message);
     this.#conditions = progressiveStatus(
       this.#conditions,
       { reason, message: text, drift },
@@ -640,7 +640,7 @@ function finalConditions(
   return after.map((condition) => {
     const old = findCondition(before, condition.type);
     if (old !== undefined && sameState(old, condition)) return condition;
-    const message = withoutUrlQueries(wordsOf(condition).message);
+    const message = withoutUrlSecrets(wordsOf(condition).message);
     return { ...condition, message };
   });
 }

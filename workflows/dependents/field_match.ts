@@ -198,7 +198,7 @@ function inSet(
 ): string | undefined {
   const asked = new Set(desired.map((item) => JSON.stringify(item)));
   const stored = new Set(actual.map((item) => JSON.stringify(item)));
-  const ours = new Set(ownedChildren(owned).map(([name]) => name.slice(2)));
+  const ours = new Set(ownedChildren(owned).map(([name]) => valueOf(name)));
   const differing =
     [...asked].find((item) => !stored.has(item) || !ours.has(item)) ??
       [...ours].find((item) => !asked.has(item));
@@ -254,6 +254,11 @@ function findKeyed(
   );
 }
 
+/** JSON of a `managedFields` element `v:…`, where Go escapes `&`, `<` and `>`. */
+function valueOf(element: string): string {
+  return JSON.stringify(JSON.parse(element.slice(2)));
+}
+
 /** Parses the keys of a `managedFields` element `k:{…}`. */
 function keysOf(element: string): JsonObject {
   const keys: unknown = JSON.parse(element.slice(2));
@@ -276,10 +281,12 @@ function ownedText(value: unknown, owned: unknown): string {
           : "";
       case "k":
         return ownedText(findKeyed(listOf(value), element), below);
-      case "v":
+      case "v": {
+        const text = valueOf(element);
         return String(
-          listOf(value).some((item) => JSON.stringify(item) === content),
+          listOf(value).some((item) => JSON.stringify(item) === text),
         );
+      }
       default:
         return JSON.stringify(value) ?? "";
     }

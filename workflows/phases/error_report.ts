@@ -1,7 +1,7 @@
 import {
   chainOf,
   isOutcome,
-  withoutUrlQueries,
+  withoutUrlSecrets,
 } from "../conditions/outcome.ts";
 import type { ErrorReportOptions } from "./phased_definition.ts";
 import type { RolloutError } from "./phased_status.ts";
@@ -17,7 +17,7 @@ export function errorReport(
   options: ErrorReportOptions = {},
 ): RolloutError {
   const { maxLength = 2_048, maxCauses = 2, stack = false } = options;
-  const cut = (text: string) => limited(withoutUrlQueries(text), maxLength);
+  const cut = (text: string) => limited(withoutUrlSecrets(text), maxLength);
   const chain = chainOf(error);
   const reported = chain.slice(0, maxCauses + 1);
   const causes = reported.slice(1).map((cause) => ({

@@ -7,6 +7,12 @@ export const CHANNEL_V5 = "v5.channel.k8s.io";
 /** WebSocket subprotocol that cannot close one direction. */
 export const CHANNEL_V4 = "v4.channel.k8s.io";
 
+/**
+ * Maximum size of the data of a message that is sent, in bytes: API servers and
+ * kubelets end a connection whose message has more than 32 MiB.
+ */
+const MAX_DATA_BYTES = 1 << 20;
+
 /** First byte of a message that closes the channel named in its second byte. */
 const CLOSE = 255;
 
@@ -63,10 +69,16 @@ export class ChannelStream {
 
   /** Sends bytes on a channel; resolves when the socket has accepted them. */
   async send(channel: number, bytes: Uint8Array): Promise<void> {
-    const message = new Uint8Array(bytes.byteLength + 1);
-    message[0] = channel;
-    message.set(bytes, 1);
-    await this.#connection.send(message);
+    const sent: Promise<void>[] = [];
+    // All at once: a second call must not come between two parts.
+    for (let start = 0; start === 0 || start < bytes.byteLength;) {
+      const part = bytes.subarray(start, start += MAX_DATA_BYTES);
+      const message = new Uint8Array(part.byteLength + 1);
+      message[0] = channel;
+      message.set(part, 1);
+      sent.push(this.#connection.send(message));
+    }
+    await Promise.all(sent);
   }
 
   /**

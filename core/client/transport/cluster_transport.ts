@@ -39,6 +39,8 @@ interface Pool {
 export class ClusterTransport implements Transport {
   readonly #config: ClusterConfig;
   readonly #credentials: CredentialSource;
+  /** Origin of the server, for errors: the URL may have a user and a password. */
+  readonly #origin: string;
   readonly #streams = new Set<OpenStream>();
   /** Current pool and retired pools, whose responses are still being read. */
   readonly #pools = new Set<Pool>();
@@ -53,7 +55,7 @@ export class ClusterTransport implements Transport {
    * @throws {TypeError} If the server is not a URL.
    */
   constructor(config: ClusterConfig, credentials: CredentialSource) {
-    serverAddress(config.server);
+    this.#origin = serverAddress(config.server).origin;
     this.#config = config;
     this.#credentials = credentials;
   }
@@ -78,13 +80,13 @@ export class ClusterTransport implements Transport {
     const stream = await openWebSocket(request, options);
     this.#streams.add(stream);
     void stream.ended.then(() => this.#streams.delete(stream));
-    if (this.#closed) await stream.abort(closedError(this.#config.server));
+    if (this.#closed) await stream.abort(closedError(this.#origin));
     return stream;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    const reason = closedError(this.#config.server);
+    const reason = closedError(this.#origin);
     await Promise.all([
       ...[...this.#streams].map((stream) => stream.abort(reason)),
       ...[...this.#pools].map((pool) => endPool(pool, "close")),
@@ -141,7 +143,7 @@ export class ClusterTransport implements Transport {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw closedError(this.#config.server);
+    if (this.#closed) throw closedError(this.#origin);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import {
   connect as connectTcp,
   isIP,
@@ -169,6 +169,7 @@ export class Connector {
       ...read,
     } as ConnectionOptions);
     socket.on("session", (session) => this.#session = session);
+    if (currentRuntime() === "deno") writeBytes(socket);
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     return socket;
   }
@@ -201,6 +202,18 @@ export function setReading(lower: Socket, isReading: boolean): void {
   const handle: ReadHandle | null | undefined = Reflect.get(lower, "_handle");
   if (isReading) handle?.readStart();
   else handle?.readStop();
+}
+
+/**
+ * Makes a TLS socket of Deno write texts in Latin-1 as their bytes: together with
+ * other writes it would send them in UTF-8.
+ */
+function writeBytes(socket: TLSSocket): void {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  socket.write = (chunk: unknown, ...others: unknown[]) =>
+    typeof chunk === "string" && others[0] === "latin1"
+      ? write(Buffer.from(chunk, "latin1"), ...others.slice(1))
+      : write(chunk, ...others);
 }
 
 /** Whether TLS sockets of this runtime read on while they are paused. */

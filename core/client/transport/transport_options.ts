@@ -27,8 +27,8 @@ export interface TransportOptions {
   /** Private key of `certificate`, in PEM. */
   readonly key?: string | undefined;
   /**
-   * URL of a proxy, with the scheme `http:`, `https:` or `socks5:`. Connections
-   * are direct by default.
+   * URL of a proxy, with the scheme `http:`, `https:`, `socks5:` or `socks5h:`.
+   * Connections are direct by default.
    */
   readonly proxyUrl?: string | undefined;
   /**

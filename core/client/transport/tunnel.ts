@@ -52,7 +52,7 @@ export async function openTunnel(
     throw new TypeError(
       `Cannot connect through the proxy ${
         withoutUser(proxy)
-      }: its scheme must be http:, https: or socks5:: received ${proxy.protocol}`,
+      }: its scheme must be http:, https:, socks5: or socks5h:: received ${proxy.protocol}`,
     );
   }
   const failure = (received: string, options?: ErrorOptions) =>
@@ -79,7 +79,13 @@ export async function openTunnel(
 
 const TUNNELS: Readonly<
   Record<string, (route: Route, signal: AbortSignal) => Promise<Socket>>
-> = { "http:": httpTunnel, "https:": httpTunnel, "socks5:": socksTunnel };
+> = {
+  "http:": httpTunnel,
+  "https:": httpTunnel,
+  "socks5:": socksTunnel,
+  // The proxy resolves names: so it does for Go with either scheme.
+  "socks5h:": socksTunnel,
+};
 
 function httpTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
   const { host, password, port, proxy, username } = route;

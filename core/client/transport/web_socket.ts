@@ -79,6 +79,8 @@ export async function openWebSocket(
   const stream = new WebSocketStream(socket, origin, limit);
   const onAbort = () => stream.abort(request.signal?.reason);
   request.signal?.addEventListener("abort", onAbort, { once: true });
+  // It may have aborted while the proxy was awaited.
+  if (request.signal?.aborted) void onAbort();
   socket.once("close", () => {
     request.signal?.removeEventListener("abort", onAbort);
   });

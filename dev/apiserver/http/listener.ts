@@ -293,7 +293,9 @@ function plainHeaders(message: Message): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(message.headers)) {
     if (value === undefined) continue;
-    const text = typeof value === "string" ? value : value.join(", ");
+    const text = fromBytes(
+      typeof value === "string" ? value : value.join(", "),
+    );
     if (!name.startsWith(":")) headers[name] = text;
     else if (name === ":authority") headers.host ??= text;
   }
@@ -313,12 +315,17 @@ function sentHeaders(
   return sent;
 }
 
+// deno-lint-ignore no-control-regex -- ASCII
+const ASCII = /^[\u0000-\u007f]*$/;
+
 /** Text with one character for each UTF-8 byte of a text. */
 function inBytes(text: string): string {
-  // deno-lint-ignore no-control-regex -- ASCII
-  return /^[\u0000-\u007f]*$/.test(text)
-    ? text
-    : Buffer.from(text).toString("latin1");
+  return ASCII.test(text) ? text : Buffer.from(text).toString("latin1");
+}
+
+/** Text of which each character is a byte of UTF-8, as Go clients send it. */
+function fromBytes(text: string): string {
+  return ASCII.test(text) ? text : Buffer.from(text, "latin1").toString();
 }
 
 /** Waits for the discarded rest of a body for as long as Go's server does. */

@@ -72,11 +72,11 @@ test("a kubeconfig and a client of a user act as that user", async () => {
     );
     const acting = await userOf({
       ...root,
-      impersonate: { user: "ann", groups: ["a", "b"] },
+      impersonate: { user: "jürgen", groups: ["a", "日本"] },
     });
     assert.deepEqual(acting, {
-      username: "ann",
-      groups: ["a", "b", "system:authenticated"],
+      username: "jürgen",
+      groups: ["a", "日本", "system:authenticated"],
     });
     const robot = server.clientFor({ name: "system:serviceaccount:a:robot" });
     const { status } = await robot.create(REVIEWS, { metadata: {} });

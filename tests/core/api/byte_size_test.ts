@@ -10,6 +10,7 @@ test("parseByteSize parses sizes in Kubernetes notation", () => {
     ["96MiB", 96 * 1024 ** 2],
     ["1Gi", 1024 ** 3],
     ["500M", 5e8],
+    ["500k", 5e5],
     ["1.5KB", 1500],
     ["2Ti", 2 * 1024 ** 4],
   ];

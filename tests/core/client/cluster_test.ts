@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { after, test } from "node:test";
 import {
   Client,
@@ -22,8 +23,10 @@ const TRUSTED: ClusterConfig = {
 async function read(
   client: Client,
   path: string,
+  body?: string,
 ): Promise<Record<string, unknown>> {
-  const response = await client.request({ method: "GET", path, headers: {} });
+  const method = body === undefined ? "GET" : "POST";
+  const response = await client.request({ method, path, headers: {}, body });
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body) text += decoder.decode(chunk);
@@ -114,6 +117,26 @@ test("Client sends its token, and impersonated groups one per line", async () =>
   });
 });
 
+test("Client impersonates names beyond ASCII in UTF-8, as kubectl does", async () => {
+  const impersonate = {
+    user: "jürgen",
+    uid: "ü",
+    groups: ["日本"],
+    extra: { why: ["é"] },
+  };
+  await withClient({ ...TRUSTED, impersonate }, async (client) => {
+    for (const body of [undefined, "{}"]) {
+      const { lines } = await read(client, "/echo", body);
+      const sent = (lines as string[]).map((line) =>
+        Buffer.from(line, "latin1").toString()
+      );
+      for (const name of ["jürgen", "ü", "日本", "é"]) {
+        assert.ok(sent.includes(name), `${name} among ${sent}`);
+      }
+    }
+  });
+});
+
 test("Client uses a renewed client certificate and completes open responses", async () => {
   let present: Credential = server.clients.jane;
   const credentials = {
@@ -185,20 +208,21 @@ test("Client opens a stream after renewing its credentials", async () => {
 });
 
 test("Client warns when it does not verify the server's certificate", async () => {
-  const warnings: string[] = [];
+  const warnings: unknown[] = [];
   const logger = {
     ...silentLogger,
-    warn: (message: string) => warnings.push(message),
+    warn: (message: string, fields?: object) => warnings.push(message, fields),
   };
-  const client = new Client(
-    { server: server.url, insecureSkipTlsVerify: true },
-    { logger },
-  );
+  const client = new Client({
+    server: server.url.replace("//", "//jane:s3cret@"),
+    insecureSkipTlsVerify: true,
+  }, { logger });
   assert.equal((await read(client, "/whoami")).user, null);
   assert.equal((await read(client, "/whoami")).user, null);
   await client.close();
   assert.deepEqual(warnings, [
     "The certificate of the API server is not verified",
+    { server: server.url },
   ]);
 });
 

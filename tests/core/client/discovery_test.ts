@@ -193,6 +193,25 @@ test("Client.resources reads aggregated discovery with two requests", async () =
   );
 });
 
+test("Client.resources reads a server without the core group, and no other 404", async () => {
+  const { client } = clientWith(({ path }) =>
+    path === "/apis"
+      ? {
+        body: {
+          kind: "APIGroupList",
+          groups: [{ name: "net.example", versions: [{ version: "v1" }] }],
+        },
+      }
+      : path === "/api"
+      ? { status: 404, body: "404 page not found" }
+      : { body: LIST }
+  );
+  const [first] = await client.resources();
+  assert.deepEqual(first, GATEWAYS);
+  const { client: other } = clientWith(() => ({ status: 404 }));
+  await assert.rejects(() => other.resources(), { status: 404 });
+});
+
 test("Client.resources reads older servers by group and skips failed groups", async () => {
   const { client } = clientWith(({ path }) => {
     switch (path) {

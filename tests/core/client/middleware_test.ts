@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { VirtualClock } from "@coracle/dev";
 import {
@@ -336,6 +337,22 @@ test("logWarnings logs each warning of the server once", async () => {
     { warning: "unknown field", action: "read /x" },
   ]);
   assert.deepEqual(parseWarnings("rubbish"), []);
+});
+
+test("logWarnings reads the UTF-8 of a server, and leaves other texts", async () => {
+  const inBytes = (text: string) => Buffer.from(text).toString("latin1");
+  const sent = [inBytes("schlüssel 日本"), "日本 é", "é"];
+  const written: unknown[] = [];
+  const logger = {
+    ...silentLogger,
+    warn: (_message: string, fields?: { readonly warning?: unknown }) =>
+      written.push(fields?.warning),
+  };
+  const { send } = through(logWarnings(logger), () => ({
+    headers: { warning: `299 - "${sent.shift()}"` },
+  }));
+  for (let i = 0; i < 3; i++) await send(READ);
+  assert.deepEqual(written, ["schlüssel 日本", "日本 é", "é"]);
 });
 
 test("logWarnings logs a thousand distinct warnings, and no more", async () => {

@@ -301,3 +301,23 @@ test("configFromText takes a token beside a user name that is empty, as kubectl 
   const user = { token: "a-token", username: "", password: "" };
   assert.equal((await credential(await fromText({}, user))).token, "a-token");
 });
+
+test("configFromText merges maps and reads yes as kubectl does", async () => {
+  const config = await configFromText(
+    `
+x-common: &common
+  insecure-skip-tls-verify: yes
+  tls-server-name: api.internal
+clusters:
+- name: there
+  cluster:
+    <<: *common
+    server: https://10.0.0.1
+contexts: [{ name: there, context: { cluster: there } }]
+current-context: there
+`,
+    { environment: {} },
+  );
+  assert.equal(config.insecureSkipTlsVerify, true);
+  assert.equal(config.serverName, "api.internal");
+});

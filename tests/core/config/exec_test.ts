@@ -131,9 +131,10 @@ test("An exec plugin runs once for concurrent requests, with its arguments", asy
     { name: "COLOR", value: "blue" },
     { name: "PATH", value: `${process.env["PATH"]}:/plugin` },
     { name: "KUBERNETES_EXEC_INFO", value: "not this one" },
+    { name: "HOME" }, // Empty, as for kubectl.
   ];
   const { source, runs } = await plugin(
-    `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s-%s"}}' "$1" "$2" "$COLOR" "${"${PATH##*:}"}"`,
+    `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s-%s%s"}}' "$1" "$2" "$COLOR" "${"${PATH##*:}"}" "$HOME"`,
     { exec: { args: ["a", "b c"], env } },
   );
   assert.equal(runs().length, 0);

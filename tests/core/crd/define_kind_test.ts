@@ -393,3 +393,29 @@ test("defineKind() has only the subresources and columns that are asked for", ()
     /'listKind' must be/,
   );
 });
+
+test("defineKind() notes the fields that zod checks in code alone", () => {
+  const { checkedInCode } = defineKind({
+    group: "sample.example.com",
+    version: "v1",
+    kind: "Page",
+    spec: z.object({
+      token: z.jwt(),
+      named: z.string().regex(/^e/).check(z.jwt()),
+      page: z.httpUrl(),
+      secure: z.url({ protocol: /^https$/ }),
+      three: z.array(z.string()).check(z.property("length", z.literal(3))),
+      odd: z.int().refine((value) => value % 2 === 1),
+      any: z.url(),
+      hash: z.hash("sha256"),
+    }),
+  });
+  assert.deepEqual(checkedInCode?.["v1"], [
+    "spec.token",
+    "spec.named",
+    "spec.page",
+    "spec.secure",
+    "spec.three",
+    "spec.odd",
+  ]);
+});

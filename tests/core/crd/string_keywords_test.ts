@@ -24,6 +24,10 @@ test("stringKeywords keeps formats of the server, and patterns it does not cover
     [{ format: "date-time", pattern: "^.{16}$" }, { pattern: "^.{16}$" }],
     [{ format: "date-time", pattern: "^.{17}$" }, { pattern: "^.{17}$" }],
     [{ format: "date-time", pattern: ":56$" }, { pattern: ":56$" }],
+    [{ format: "date-time", pattern: "(?i::56z$)" }, { format: "date-time" }],
+    [{ format: "date-time", pattern: "(?i:t.{8}$)" }, {
+      pattern: "(?i:t.{8}$)",
+    }],
     [{ format: "duration", pattern: "^PT" }, { pattern: "^PT" }],
     [
       { format: "duration", pattern: "^\\d+s$" },
@@ -51,5 +55,18 @@ test("stringKeywords refuses patterns that Go does not compile", () => {
   }
   for (const pattern of ["(?:a)", "(?<a>b)", "\\\\1", "a\\.1"]) {
     assert.equal(stringKeywords({ pattern }, CONTEXT).pattern, pattern);
+  }
+});
+
+test("stringKeywords writes codes of characters as Go reads them", () => {
+  const cases = [
+    ["^[\\u00c0-\\u017f]$", "^[\\x{00c0}-\\x{017f}]$"],
+    ["\\u{1F600}|\\ud83d\\ude00", "\\x{1F600}|\\x{1f600}"],
+    // A backslash itself, and other escapes, stay.
+    ["\\\\u00c0\\d\\x41", "\\\\u00c0\\d\\x41"],
+  ] as const;
+  for (const [pattern, expected] of cases) {
+    const node = { type: "string", pattern };
+    assert.deepEqual(stringKeywords(node, CONTEXT), { pattern: expected });
   }
 });

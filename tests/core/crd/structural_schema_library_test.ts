@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
 import type { StandardSchema } from "@coracle/operator/crd";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
@@ -204,3 +205,26 @@ for (
     assert.throws(() => fieldOf(field, definitions), expected);
   });
 }
+
+test("structuralSchemaOf() keeps the flags of patterns of zod", () => {
+  const schema = structuralSchemaOf(
+    z.object({
+      any: z.string().regex(/^abc$/i).describe("Letters."),
+      lines: z.string().min(1).regex(/^a.b$/gmsu).optional(),
+      both: z.string().regex(/x/i).regex(/y/),
+      hex: z.stringFormat("hex", /^[\da-f]+$/i),
+      plain: z.string().regex(/^a$/u),
+    }),
+    "spec",
+  );
+  const { any, lines, both, hex, plain } = schema.properties ?? {};
+  assert.equal(any?.pattern, "(?i:^abc$)");
+  assert.equal(lines?.pattern, "(?ms:^a.b$)");
+  assert.deepEqual(both, {
+    ...text,
+    pattern: "(?i:x)",
+    allOf: [{ pattern: "y" }],
+  });
+  assert.equal(hex?.pattern, "(?i:^[\\da-f]+$)");
+  assert.equal(plain?.pattern, "^a$");
+});

@@ -173,3 +173,33 @@ test("MetricsRegistry escapes the values of labels", () => {
   counter.add(1, { text: 'a\\b"c\nd' });
   assert.match(registry.text(), /^a_total\{text="a\\\\b\\"c\\nd"\} 1$/m);
 });
+
+test("MetricsRegistry refuses labels with which nothing of it could be read", () => {
+  const registry = new MetricsRegistry();
+  const runs = registry.counter({ name: "runs_total", help: "Runs." });
+  for (const name of ["a-b", "1a", "", "a:b", "größe"]) {
+    assert.throws(() => runs.add(1, { [name]: "x" }), TypeError, name);
+    const options = { name: "more_total", help: "More.", labels: [name] };
+    assert.throws(() => registry.counter(options), /^TypeError: Cannot label/);
+  }
+  const seconds = { name: "seconds", help: "Seconds.", labels: ["le"] };
+  assert.throws(() => registry.histogram(seconds), /buckets of a histogram/);
+  registry.observableGauge({ name: "depth", help: "Depth." }, () => [
+    { value: 1, labels: { "a-b": "x" } },
+  ]);
+  runs.add(1, { a_b: "x" });
+  assert.equal(
+    registry.text(),
+    "# HELP depth Depth.\n# TYPE depth gauge\n" +
+      "# HELP runs_total Runs.\n# TYPE runs_total counter\n" +
+      'runs_total{a_b="x"} 1\n',
+  );
+});
+
+test("MetricsRegistry exports what is no number as one", () => {
+  const registry = new MetricsRegistry();
+  const depth = registry.gauge({ name: "depth", help: "Depth." });
+  depth.set(undefined as never, { of: "a" });
+  depth.set("5" as never, { of: "b" });
+  assert.match(registry.text(), /^depth\{of="a"\} NaN\ndepth\{of="b"\} 5\n/m);
+});

@@ -372,6 +372,49 @@ test("loadOperatorConfig leaves the names of controllers to the program", async 
   );
 });
 
+test("loadOperatorConfig refuses names that every object has", async () => {
+  for (
+    const text of [
+      "constructor: 5",
+      "toString: { valueOf: 1 }",
+      "controllers: { web: { hasOwnProperty: 1 } }",
+    ]
+  ) {
+    await assert.rejects(load(text), /^TypeError: Cannot use .*no option "/);
+  }
+});
+
+test("loadOperatorConfig ignores the variables that a pod has of Services", async () => {
+  const ofService = (service: string) => ({
+    [`${service}_SERVICE_HOST`]: "10.0.0.1",
+    [`${service}_SERVICE_PORT`]: "443",
+    [`${service}_SERVICE_PORT_WEB_HOOK`]: "443",
+    [`${service}_PORT`]: "tcp://10.0.0.1:443",
+    [`${service}_PORT_443_TCP`]: "tcp://10.0.0.1:443",
+    [`${service}_PORT_443_TCP_PROTO`]: "tcp",
+    [`${service}_PORT_443_TCP_PORT`]: "443",
+    [`${service}_PORT_443_TCP_ADDR`]: "10.0.0.1",
+  });
+  const environment = {
+    ...ofService("CORACLE_OPERATOR"),
+    ...ofService("CORACLE_OPERATOR_PROBES"),
+    ...ofService("CORACLE_CONTROLLER_WEB"),
+  };
+  const config = await loadOperatorConfig({ environment });
+  assert.deepEqual(config.operator, {});
+  checkControllerNames(["web"], config);
+  const own = { ...environment, CORACLE_OPERATOR_PROBES_PORT: "8081" };
+  assert.deepEqual((await loadOperatorConfig({ environment: own })).operator, {
+    probes: { port: 8081 },
+  });
+  await assert.rejects(
+    loadOperatorConfig({
+      environment: { CORACLE_OPERATOR_PORT: "tcp://10.0.0.1:443" },
+    }),
+    /no option has this variable/,
+  );
+});
+
 test("loadOperatorConfig ignores variables without a value", async () => {
   const environment = {
     CORACLE_OPERATOR_SHUTDOWN_GRACE: undefined,

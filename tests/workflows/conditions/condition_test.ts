@@ -47,6 +47,17 @@ test("setCondition moves the transition time with status, reason or message [F24
   }
 });
 
+test("setCondition gives a time to a condition that others wrote without one", () => {
+  const ready = { type: "Ready", status: "True", reason: "Up" } as const;
+  for (const transition of ["any", "status"] as const) {
+    const [set] = setCondition([{ ...ready } as Condition], ready, {
+      now: 60_000,
+      transition,
+    });
+    assert.equal(set?.lastTransitionTime, "1970-01-01T00:01:00Z");
+  }
+});
+
 test("setCondition moves the transition time with the status alone, if asked", () => {
   const words = { type: "Ready", status: "True", reason: "Up" } as const;
   const before = setCondition([], words, first);

@@ -22,7 +22,7 @@ import {
   combineResults,
   isOutcome,
   type StepResult,
-  withoutUrlQueries,
+  withoutUrlSecrets,
 } from "../../../workflows/conditions/outcome.ts";
 
 const moment = { now: 0, generation: 7 };
@@ -358,10 +358,18 @@ test("isOutcome distinguishes the three errors", () => {
   });
 });
 
-test("withoutUrlQueries takes the query out of every URL", () => {
+test("withoutUrlSecrets takes user, password and query out of every URL", () => {
   assert.equal(
-    withoutUrlQueries("get https://a.b/c?sig=SECRET&x=1: 403 http://d?e"),
+    withoutUrlSecrets("get https://a.b/c?sig=SECRET&x=1: 403 http://d?e"),
     "get https://a.b/c 403 http://d",
+  );
+  assert.equal(
+    withoutUrlSecrets("https://jane:s3cret@a.b:1/@c?d, HTTP://joe@e: no"),
+    "https://a.b:1/@c HTTP://e: no",
+  );
+  assert.equal(
+    withoutUrlSecrets("mail a@b.c, as http://d/e@f#g says"),
+    "mail a@b.c, as http://d/e@f#g says",
   );
 });
 

@@ -185,6 +185,21 @@ test("firstDifference compares atomic items, and ignores others' map entries", (
   );
 });
 
+test("firstDifference finds the values of sets that Go escapes in managedFields", () => {
+  const urls = ["https://a?x=1&y=<ü>", "\u2028b\\"];
+  const spec = { urls };
+  const [first, second] = [
+    String.raw`v:"https://a?x=1\u0026y=\u003cü\u003e"`,
+    String.raw`v:"\u2028b\\"`,
+  ];
+  const owned = { "f:spec": { "f:urls": { [first]: {}, [second]: {} } } };
+  assert.equal(firstDifference({ spec }, { spec }, { owned }), undefined);
+  assert.equal(
+    firstDifference({ spec: { urls: ["c&d"] } }, { spec }, { owned }),
+    '.spec.urls["c&d"]',
+  );
+});
+
 test("firstDifference finds an owned field that another writer changed", () => {
   const changed = { ...actual, spec: { ...actual.spec, replicas: 7 } };
   assert.equal(difference(desired(), changed), ".spec.replicas");

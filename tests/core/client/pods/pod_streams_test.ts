@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { connect, Socket } from "node:net";
 import { test } from "node:test";
 import { Client, StreamRefusedError } from "@coracle/operator/client";
@@ -105,6 +106,28 @@ test("ContainerProcess sends input, its end and the terminal size", async () => 
   assert.equal(await process.exit, 0);
   await process.close();
   assert.equal(stream.closed, true);
+});
+
+test("ContainerProcess sends long input in parts that servers take, in order", async () => {
+  const stream = new ScriptedStream();
+  const sizes: number[] = [];
+  const received: Uint8Array[] = [];
+  stream.onSend = (message) => {
+    sizes.push(message.length);
+    received.push(message.slice(1));
+  };
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["cat"], stdin: true });
+  const long = new Uint8Array((3 << 20) + 5);
+  for (let at = 0; at < long.length; at += 4_096) long[at] = at >> 12;
+  // Both at once: the second must follow the whole first one.
+  await Promise.all([process.write(long), process.write("end")]);
+  // Those of wsstream in Go take messages of at most 32 MiB.
+  assert.ok(sizes.every((size) => size <= (1 << 20) + 1), `${sizes}`);
+  assert.deepEqual(
+    Buffer.concat(received).compare(Buffer.concat([long, Buffer.from("end")])),
+    0,
+  );
 });
 
 test("ContainerProcess.end fails on servers without v5 channels", async () => {

@@ -142,6 +142,19 @@ test("ClusterTransport ends requests of former credentials when it is closed", a
   late.pop()?.destroy();
 });
 
+test("ClusterTransport that is closed names its server without a password", async () => {
+  const server = PLAIN.server.replace("//", "//jane:s3cret@");
+  const { transport } = transportTo({ server });
+  await transport.close();
+  for (const sent of [transport.send(get("/")), transport.connect(STREAM)]) {
+    await assert.rejects(
+      sent,
+      ({ message }: Error) =>
+        message.includes(PLAIN.server) && !message.includes("s3cret"),
+    );
+  }
+});
+
 test("ClusterTransport that is closed ends its streams", async () => {
   const { transport } = transportTo(TRUSTED);
   const path = "/stream/silent";

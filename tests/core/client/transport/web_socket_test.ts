@@ -133,6 +133,10 @@ test("openWebSocket ends when its signal aborts, in every state", async () => {
     () => open("/stream/silent", { signal: AbortSignal.abort(reason) }),
     reason,
   );
+  const calling = new AbortController();
+  const called = open("/stream/silent", { signal: calling.signal });
+  calling.abort(reason);
+  await assert.rejects(called, reason);
   const connecting = new AbortController();
   const stalled = open("/", {
     settings: { server: `https://127.0.0.1:${server.stalledPort}` },
@@ -459,6 +463,20 @@ test("openWebSocket sends headers of several lines, which Bun refuses", () => {
       received.filter((_, at) => received[at - 1]?.toLowerCase() === name);
     assert.deepEqual(values("impersonate-user"), ["jane"]);
     assert.deepEqual(values("impersonate-group"), groups);
+    await stream.abort(new Error("enough"));
+  });
+});
+
+test("openWebSocket sends each character of a header as one byte", () => {
+  const received: string[] = [];
+  return withPlainServer((socket, request) => {
+    received.push(request.headers["impersonate-user"] as string);
+    accept(socket, request);
+  }, async (server) => {
+    const user = Buffer.from("jürgen 日本").toString("latin1");
+    const headers = { "impersonate-user": user };
+    const stream = await openWebSocket({ ...PLAIN, headers }, { server });
+    assert.deepEqual(received, [user]);
     await stream.abort(new Error("enough"));
   });
 });
