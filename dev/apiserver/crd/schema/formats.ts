@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { isIPv4, isIPv6 } from "node:net";
 import { parseGoDuration } from "../../cel/go_time.ts";
 import { requestUrlProblem } from "../../validation/request_url.ts";
@@ -63,7 +64,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ],
   ["password", () => true],
   ["rgbcolor", isRgbColor],
-  ["ssn", matching(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ["ssn", matching(/^\d{3}[- ]\d{2}[- ]\d{4}$/)],
   ["uri", (text) => requestUrlProblem(text) === undefined],
   ["uuid", uuid("[0-9a-f]", "[0-9a-f]")],
   ["uuid3", uuid("3", "[0-9a-f]")],
@@ -162,8 +163,8 @@ const HOSTNAME_REGEXP =
   /^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$/u;
 
 function isHostname(text: string): boolean {
-  return HOSTNAME_REGEXP.test(text) && text.length <= 255 &&
-    text.split(".").every((label) => label.length <= 63);
+  return HOSTNAME_REGEXP.test(text) && Buffer.byteLength(text) <= 255 &&
+    text.split(".").every((label) => Buffer.byteLength(label) <= 63);
 }
 
 function isCidr(text: string): boolean {
