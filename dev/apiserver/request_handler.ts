@@ -33,7 +33,7 @@ import { ANONYMOUS, isPrivileged, type User } from "./request/user.ts";
 import { route } from "./router.ts";
 import { badRequest, StatusError } from "./status.ts";
 import { warningHeaders } from "./warning_headers.ts";
-import { isDuration } from "./crd/schema/formats.ts";
+import { parseGoDuration } from "./cel/go_time.ts";
 import { errorMessage } from "@coracle/operator/internal";
 
 /** Pattern of the paths that every user may read. */
@@ -259,12 +259,12 @@ function checkTimeout(method: string, info: RequestInfo): void {
   const text = info.query.get("timeout") ?? "";
   if (text === "" || verbOf(method, info) === "watch") return;
   if (LONG_SUBRESOURCES.has(info.resource?.subresource ?? "")) return;
-  if (isDuration(text)) return;
+  if (parseGoDuration(text) !== undefined) return;
   const [, unit] = /^[+-]?(?:\d+\.?\d*|\.\d+)([^\d.]*)/.exec(text) ?? [];
   const shown = JSON.stringify(text);
   throw badRequest(
     `invalid timeout specified in the request URL - time: ${
-      unit === undefined
+      unit === undefined || /^(?:[nuµμm]?s|m|h)$/.test(unit)
         ? `invalid duration ${shown}`
         : unit === ""
         ? `missing unit in duration ${shown}`

@@ -34,9 +34,9 @@ registerClass(NamedFormat, {
   equals: (a: NamedFormat, b: NamedFormat) => a === b,
 });
 
-/** Check of a name prefix, which may end with a dash. */
+/** Check of a name prefix, which may end with a dash; as upstream, the character before it does not count. */
 function prefix(problems: Problems): Problems {
-  return (text) => problems(text.replace(/-$/, "a"));
+  return (text) => problems(text.replace(/[^]-$/, "a"));
 }
 
 function known(format: string, problem: string): Problems {

@@ -41,13 +41,17 @@ export function parseGoDuration(text: string): bigint | undefined {
   return sign === "-" ? -total : total;
 }
 
-/** Seconds with a fraction as Go prints a duration in CEL, such as `1.5s`. */
+/**
+ * Seconds as Go prints a duration in CEL, such as `1.5s`: a double, which loses the
+ * nanoseconds of long durations.
+ */
 export function durationText(nanos: bigint): string {
-  const size = nanos < 0n ? -nanos : nanos;
-  const fraction = String(size % SECOND).padStart(9, "0").replace(/0+$/, "");
-  return `${nanos < 0n ? "-" : ""}${size / SECOND}${
-    fraction === "" ? "" : `.${fraction}`
-  }s`;
+  const [whole, rest] = [nanos / SECOND, nanos % SECOND];
+  // Below a second JavaScript may print an exponent.
+  if (whole !== 0n) return `${Number(whole) + Number(rest) / 1e9}s`;
+  const size = String(rest < 0n ? -rest : rest).padStart(9, "0");
+  const fraction = size.replace(/0+$/, "");
+  return `${rest < 0n ? "-" : ""}0${fraction === "" ? "" : `.${fraction}`}s`;
 }
 
 const DAYS_BEFORE = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
@@ -96,7 +100,7 @@ export function timeText({ nanos, offset }: Timestamp): string {
   const fraction = String(nanos - seconds * SECOND).padStart(9, "0")
     .replace(/0+$/, "");
   const text = new Date((Number(seconds) + offset) * 1000).toISOString()
-    .replace(/\.\d{3}Z$/, "");
+    .replace(/^\+0|\.\d{3}Z$/g, "");
   return `${text}${fraction === "" ? "" : `.${fraction}`}${zoneText(offset)}`;
 }
 
@@ -157,6 +161,8 @@ function offsetOf(seconds: number, zone: string): number {
     const minutes = integer(zone.slice(colon + 1));
     return 60 * (hours * 60 + (zone.startsWith("-") ? -minutes : minutes));
   }
+  // JavaScript takes names in any case, and offsets without a colon.
+  if (!/^[A-Z]/.test(zone) || /\/[a-z]/.test(zone)) throw unknownZone(zone);
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-US", {
@@ -171,7 +177,7 @@ function offsetOf(seconds: number, zone: string): number {
       era: "short",
     });
   } catch {
-    throw new CelFailure(`unknown time zone ${zone}`);
+    throw unknownZone(zone);
   }
   const parts = Object.fromEntries(
     format.formatToParts(new Date(seconds * 1000))
@@ -187,6 +193,10 @@ function offsetOf(seconds: number, zone: string): number {
   const local = date.getTime() / 1000 + Number(parts.hour) * 3600 +
     Number(parts.minute) * 60 + Number(parts.second);
   return local - seconds;
+}
+
+function unknownZone(zone: string): CelFailure {
+  return new CelFailure(`unknown time zone ${zone}`);
 }
 
 function integer(text: string): number {

@@ -57,8 +57,7 @@ export const LISTS: FunctionDefinitions = {
   "slice(this list<T>, int, int): list<T>": slice,
   "flatten(this list<list<T>>): list<T>": (list: List) => flatten(list, 1n),
   "flatten(this list<dyn>, int): list<dyn>": flatten,
-  "lists.range(int): list<int>": (count: bigint) =>
-    Array.from({ length: Math.max(0, Number(count)) }, (_, i) => BigInt(i)),
+  "lists.range(int): list<int>": range,
   "reverse(this list<T>): list<T>": (list: List) => list.toReversed(),
   "distinct(this list<T>): list<T>": distinct,
   "sets.contains(list<T>, list<T>): bool": contains,
@@ -85,6 +84,15 @@ function distinct(list: List): unknown[] {
     if (!kept.some((one) => equal(one, item))) kept.push(item);
   }
   return kept;
+}
+
+function range(count: bigint): bigint[] {
+  if (count < 0n) {
+    throw new CelFailure(
+      `lists.range: size must be non-negative, got ${count}`,
+    );
+  }
+  return Array.from({ length: Number(count) }, (_, i) => BigInt(i));
 }
 
 function slice(list: List, start: bigint, end: bigint): List {

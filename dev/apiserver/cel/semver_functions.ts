@@ -85,7 +85,7 @@ export const SEMVERS: FunctionDefinitions = {
   "isSemver(string, bool): bool": isSemver,
   ...Object.fromEntries(["major", "minor", "patch"].map((name, index) => [
     `${name}(this Semver): int`,
-    ({ numbers }: Semver) => numbers[index],
+    ({ numbers }: Semver) => BigInt.asIntN(64, numbers[index] ?? 0n),
   ])),
   "isLessThan(this Semver, Semver): bool": (a: Semver, b: Semver) =>
     a.compare(b) < 0,
@@ -103,6 +103,10 @@ function number(name: string, text: string): bigint {
       `${subject} must not contain leading zeroes ${JSON.stringify(text)}`,
     );
   }
+  return parsedUint(text);
+}
+
+function parsedUint(text: string): bigint {
   const value = BigInt(text);
   const wrong = text === ""
     ? "invalid syntax"
@@ -124,7 +128,7 @@ function prereleasePart(text: string): bigint | string {
       }`,
     );
   }
-  if (/^\d+$/.test(text)) return BigInt(text);
+  if (/^\d+$/.test(text)) return parsedUint(text);
   checkCharacters(text, /^[\dA-Za-z-]*$/, "prerelease");
   return text;
 }

@@ -121,7 +121,8 @@ const ARITHMETIC: FunctionDefinitions = {
   "_/_(double, double): double": (a: number, b: number) => a / b,
   ...onInts("_/_", notZero("division", (a, b) => a / b)),
   ...onUints("_/_", notZero("division", (a, b) => a / b)),
-  ...onInts("_%_", notZero("modulus", (a, b) => a % b)),
+  // The quotient, too, must be an integer of 64 bits.
+  ...onInts("_%_", notZero("modulus", (a, b) => (int(a / b), a % b))),
   ...onUints("_%_", notZero("modulus", (a, b) => a % b)),
   "-_(double): double": (a: number) => -a,
   "-_(int): int": (a: bigint) => int(-a),

@@ -29,8 +29,10 @@ export const STRINGS: FunctionDefinitions = {
   "substring(this string, int, int): string": substring,
   "trim(this string): string": (text: string) =>
     // Go's white space: that of Unicode, without the byte order mark.
-    text.replace(/^[\s\u0085]+|[\s\u0085]+$/g, (part) =>
-      part.includes("\ufeff") ? part.replace(/[^\ufeff]/g, "") : ""),
+    text.replace(
+      /^(?:(?!\ufeff)[\s\u0085])+|(?:(?!\ufeff)[\s\u0085])+$/g,
+      "",
+    ),
   "format(this string, list<dyn>): string": format,
   "strings.quote(string): string": quote,
   "join(this list<string>): string": join,
@@ -59,18 +61,24 @@ function charAt(text: string, index: bigint): string {
 }
 
 function indexOf(text: string, part: string, offset: bigint): bigint {
-  if (part === "") return offset;
   if (offset < 0n) outOfRange(offset);
   const characters = [...text];
+  if (part === "") return limited(offset, characters);
   const rest = characters.slice(Number(offset)).join("");
   const at = rest.indexOf(part);
   return at < 0 ? -1n : offset + BigInt([...rest.slice(0, at)].length);
 }
 
+/** Position of an empty text, which is at most the end. */
+function limited(offset: bigint, characters: readonly string[]): bigint {
+  const end = BigInt(characters.length);
+  return offset < end ? offset : end;
+}
+
 function lastIndexOf(text: string, part: string, offset: bigint): bigint {
-  if (part === "") return offset;
   if (offset < 0n) outOfRange(offset);
   const characters = [...text];
+  if (part === "") return limited(offset, characters);
   if (offset >= BigInt(characters.length)) return -1n;
   const before = characters.slice(0, Number(offset)).join("");
   const at = text.lastIndexOf(part, before.length);

@@ -1,11 +1,11 @@
 import type { UntypedObject } from "@coracle/operator/client";
 import type { CrdVersion } from "@coracle/operator/crd";
 import type { PrinterColumn } from "@coracle/operator/internal";
-import { goNumber } from "../validation/go_value.ts";
+import { goJson, goNumber } from "../validation/go_value.ts";
 import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";
 import { compileJsonPath, type JsonPath } from "./json_path.ts";
-import { isNumber, writeJson } from "../exact_json.ts";
+import { isNumber } from "../exact_json.ts";
 
 /** Columns of a Table with the function that returns the cells of an object. */
 export interface PrinterColumns {
@@ -75,12 +75,13 @@ function readPath(jsonPath: string): JsonPath | undefined {
 
 /** Cell for a value in a column of the given type; null if the value has another type. */
 function cell(value: unknown, type: string, now: number): unknown {
-  if (value === undefined || value === null) return null;
+  if (value === undefined) return null;
+  if (value === null) return type === "string" ? "<no value>" : null;
   switch (type) {
     case "string":
       return cellText(value);
     case "integer":
-      if (typeof value === "number") return Math.trunc(value);
+      if (typeof value === "number") return truncated(value);
       return typeof value === "bigint" ? value : null;
     case "number":
       return isNumber(value) ? Number(value) : null;
@@ -95,5 +96,10 @@ function cell(value: unknown, type: string, now: number): unknown {
 
 function cellText(value: unknown): string {
   if (typeof value === "string") return value;
-  return typeof value === "number" ? goNumber(value) : writeJson(value);
+  return typeof value === "number" ? goNumber(value) : goJson(value);
+}
+
+/** Integer of a double as Go converts it: the least one of 64 bits if it is too large. */
+function truncated(value: number): number | bigint {
+  return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2n ** 63n);
 }

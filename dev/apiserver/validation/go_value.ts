@@ -18,10 +18,20 @@ export function goFloat(value: number): string {
     : text.replace(/e([-+])(\d)$/, "e$10$2");
 }
 
-/** Text in double quotes with Go's escapes. */
+/** Text in double quotes with Go's escapes, also of characters that do not print. */
 export function goQuote(text: string): string {
   return JSON.stringify(text).replaceAll("\\u0007", "\\a")
-    .replaceAll("\\u000b", "\\v").replace(/\\u00([01])(.)/g, "\\x$1$2");
+    .replaceAll("\\u000b", "\\v").replace(/\\u00([01])(.)/g, "\\x$1$2")
+    .replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, escaped);
+}
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const hex = code.toString(16);
+  if (code < 0x80) return `\\x${hex.padStart(2, "0")}`;
+  return code > 0xffff
+    ? `\\U${hex.padStart(8, "0")}`
+    : `\\u${hex.padStart(4, "0")}`;
 }
 
 /**
@@ -69,6 +79,7 @@ export function goJson(value: unknown, first: readonly string[] = []): string {
 /** Value as printed in messages of field errors. */
 export function goShown(value: unknown): string {
   if (typeof value === "string") return goQuote(value);
+  if (isFloat(value)) return goFloat(Number(value.description));
   return isNumber(value) ? goNumber(value) : goJson(value);
 }
 

@@ -27,10 +27,9 @@ export class IpAddress {
       );
       return new IpAddress(4, bits);
     }
-    if (!isIPv6(text) || text.includes("%") || text.includes(".")) {
-      return undefined;
-    }
-    const [head = "", tail] = text.split("::");
+    if (!isIPv6(text) || text.includes("%")) return undefined;
+    const plain = text.replace(/[\d.]+\.\d+$/, hexadecimal);
+    const [head = "", tail] = plain.split("::");
     const groups = (part: string) => part === "" ? [] : part.split(":");
     const before = groups(head);
     const after = tail === undefined ? [] : groups(tail);
@@ -74,6 +73,14 @@ export class IpAddress {
     const tail = groups.slice(zeros.start + zeros.length).join(":");
     return `${head}::${tail}`;
   }
+}
+
+/** The last four bytes of an IPv6 address, written as one of IPv4, as two groups. */
+function hexadecimal(dotted: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = dotted.split(".").map(Number);
+  return [a * 256 + b, c * 256 + d].map((group) => group.toString(16)).join(
+    ":",
+  );
 }
 
 function longestZeros(

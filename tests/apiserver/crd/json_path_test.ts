@@ -10,12 +10,20 @@ const OBJECT = {
     creationTimestamp: "2024-01-01T00:00:00Z",
     labels: { "app.kubernetes.io/name": "web" },
   },
-  spec: { n: 3, list: [10, 20, 30, 40], empty: null, flag: true },
+  spec: {
+    n: 3,
+    list: [10, 20, 30, 40],
+    empty: null,
+    flag: true,
+    nested: { b: 1, a: "<" },
+    large: 1e21,
+  },
   status: {
     conditions: [
       { type: "Ready", status: "True", weight: 2 },
       { type: "Stalled", status: "False", weight: 5 },
     ],
+    mixed: [{ a: "b" }, { a: 1 }, { b: true }],
   },
 };
 
@@ -23,7 +31,8 @@ const FOUND: readonly (readonly [string, readonly unknown[]])[] = [
   [".spec.n", [3]],
   [".spec.nope.deeper", []],
   [".spec['n']", [3]],
-  [".metadata.labels['app.kubernetes.io/name']", ["web"]],
+  [".metadata.labels['app.kubernetes.io/name']", []],
+  [".metadata.labels['app\\.kubernetes\\.io/name']", ["web"]],
   [".metadata.labels.app\\.kubernetes\\.io/name", ["web"]],
   [".spec.list[0]", [10]],
   [".spec.list[-1]", [40]],
@@ -40,6 +49,23 @@ const FOUND: readonly (readonly [string, readonly unknown[]])[] = [
   [".status.conditions[?(@.weight)].type", ["Ready", "Stalled"]],
   [".status.conditions[*].type", ["Ready", "Stalled"]],
   ["..weight", [2, 5]],
+  // What fails in Go leaves no value at all.
+  [".spec.list[1:9]", []],
+  [".spec.list[-9:1]", []],
+  [".spec.list[2:1]", []],
+  [".spec.list[::-1]", []],
+  [".spec.n[0]", []],
+  [".spec.empty[0]", []],
+  [".status.conditions[*].list[0]", []],
+  [".status.conditions[?(@.weight<=2.0)].type", []],
+  ['.status.conditions[?(@.weight>"1")].type', []],
+  ['.status.mixed[?(@.a=="b")].a', []],
+  [".status.mixed[?(@.b==true)].b", [true]],
+  [".status.mixed[?(@.b<true)].b", []],
+  [".status.mixed[?(@.a=>1)].a", []],
+  [".status.conditions[?(@.weight in [2])].type", ["Ready", "Stalled"]],
+  [".spec[?(@.n)]", []],
+  [".", []],
 ];
 
 for (const [path, values] of FOUND) {
@@ -48,7 +74,16 @@ for (const [path, values] of FOUND) {
   });
 }
 
-for (const path of [".a[", ".a[]", ".a[x]", ".a[?(@.b==1)", "a"]) {
+for (
+  const path of [
+    ".a[",
+    ".a[]",
+    ".a[x]",
+    ".a[?(@.b==1)",
+    '.a[?(@.b=~"a")]',
+    "!",
+  ]
+) {
   test(`compileJsonPath() rejects ${path}`, () => {
     assert.throws(() => compileJsonPath(path), SyntaxError);
   });
@@ -68,6 +103,9 @@ test("printerColumns() formats cells by the type of their column", () => {
       column("boolean", ".spec.flag"),
       column("string", ".spec.list"),
       column("string", ".spec.empty"),
+      column("boolean", ".spec.empty"),
+      column("string", ".spec.nested"),
+      column("integer", ".spec.large"),
       column("date", ".metadata.creationTimestamp"),
       column("date", ".metadata.name"),
     ],
@@ -80,7 +118,10 @@ test("printerColumns() formats cells by the type of their column", () => {
     null,
     true,
     "[10,20,30,40]",
+    "<no value>",
     null,
+    '{"a":"\\u003c","b":1}',
+    -(2n ** 63n),
     "2d1h",
     "<invalid>",
   ]);

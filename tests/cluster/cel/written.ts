@@ -232,6 +232,38 @@ const ALONE: readonly string[] = [
   "é",
 ];
 
+/** The edges of what texts, numbers and addresses may be. */
+const EDGES: readonly string[] = [
+  "string(duration('2562047h47m16.854775807s'))",
+  "string(duration('-100000h0.123456789s'))",
+  "[string(duration('1ns')), string(duration('-0.5s'))]",
+  "string(timestamp('9999-12-31T23:00:00+10:00') + duration('10h'))",
+  "timestamp('2020-01-01T00:00:00Z').getHours('america/new_york')",
+  "timestamp('2020-01-01T00:00:00Z').getHours('+0530')",
+  "timestamp('2020-01-01T00:00:00Z').getHours('utc')",
+  "timestamp('2020-01-01T00:00:00Z').getHours('Etc/GMT+1')",
+  "'abc'.indexOf('', 4)",
+  "'abc'.indexOf('', -1)",
+  "'é😀'.lastIndexOf('', 4)",
+  "'abc'.lastIndexOf('', -1)",
+  "'\\u2003x\\u0085\\ufeff'.trim() == 'x\\u0085\\ufeff'",
+  "'\\ufeff x'.trim() == '\\ufeff x'",
+  "'%s'.format([['\\u007f\\u0080\\u200b\\u00a0\\ufeff\\U000e0001']])",
+  "lists.range(-1)",
+  "-9223372036854775808 % -1",
+  "-9223372036854775807 % -1",
+  "semver('18446744073709551615.0.0').major()",
+  "semver('1.2.3-18446744073709551616').major()",
+  "string(ip('::1.2.3.4'))",
+  "string(ip('1:2:3:4:5:6:1.2.3.4'))",
+  "ip('::ffff:1.2.3.4')",
+  "isIP('::1.2.3.04')",
+  "cidr('::1.2.3.4/120').containsIP('::1.2.3.9')",
+  "format.dns1123LabelPrefix().validate('-').value().size()",
+  "format.dns1123LabelPrefix().validate('_-').hasValue()",
+  "format.dns1035LabelPrefix().validate('a-').hasValue()",
+];
+
 /** Schema whose fields have names that rules escape, and objects and times. */
 const NAMES: OpenApiSchema = {
   type: "object",
@@ -317,10 +349,54 @@ const MUTATIONS: readonly string[] = [
   "Other{}",
 ];
 
+/** Texts by their format, whose values in CEL a rule shows. */
+const TEXTS: Readonly<Record<string, readonly string[]>> = {
+  duration: [
+    "5 milliseconds",
+    "1 nano",
+    "3 micro",
+    "2 Hours",
+    "1.5 days",
+    "-2 days",
+    "-1h",
+    "30000 weeks",
+    "5 d 3 foo",
+    "1h 30m",
+    "1.0000000005s",
+    "2540400h10m10.000000001s",
+    "1 fortnight",
+  ],
+  date: ["2020-02-29", "2020-02-30"],
+  "date-time": [
+    "2020-01-01T00:00:00.123+01:30",
+    "2020-01-01t00:00:00z",
+    "2020-01-01T00:00:00z",
+    "2020-01-01T00:00:00.5+25:00",
+    "2020-01-01T00:00:00x5Z",
+  ],
+  byte: ["YWI=", "_-8=", "+/8=", "YWI/", "a b", "YQ", "YQ==x"],
+};
+
 /** All of them. */
 export function writtenQuestions(): Question[] {
   return [
-    ...ALONE.map((expression) => ({ expression })),
+    ...[...ALONE, ...EDGES].map((expression) => ({ expression })),
+    ...Object.entries(TEXTS).flatMap(([format, texts]) =>
+      texts.map((value): Question => ({
+        mode: "rule",
+        schema: {
+          type: "object",
+          properties: { a: { type: "string", format } },
+        },
+        rule: {
+          rule: "self.a != self.a",
+          messageExpression: format === "byte"
+            ? "string(size(self.a))"
+            : "string(self.a)",
+        },
+        value: { a: value },
+      }))
+    ),
     ...RULES.map((rule): Question => ({
       mode: "rule",
       schema: NAMES,

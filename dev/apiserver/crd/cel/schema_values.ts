@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import {
   isJsonObject,
   jsonEquals,
@@ -27,8 +28,9 @@ import {
   equal,
   type ListRelation,
   related,
-  Timestamp,
+  type Timestamp,
 } from "../../cel/values.ts";
+import { durationNanos } from "../schema/formats.ts";
 import { celName, fieldName, isReserved } from "./cel_names.ts";
 import { withMeta } from "./declared_type.ts";
 import { isFloat, isInteger, isWrittenFloat } from "../../exact_json.ts";
@@ -278,12 +280,12 @@ function textValues(format: string | undefined): SchemaValues {
     case "duration":
       return {
         type: DURATION,
-        convert: (value) => new Duration(durationNanos(String(value))),
+        convert: (value) => durationOf(String(value)),
       };
     case "date":
       return {
         type: TIMESTAMP,
-        convert: (value) => timeOf(`${String(value)}T00:00:00Z`),
+        convert: (value) => dateOf(String(value)),
       };
     case "date-time":
       return { type: TIMESTAMP, convert: (value) => timeOf(String(value)) };
@@ -292,38 +294,58 @@ function textValues(format: string | undefined): SchemaValues {
   }
 }
 
-function timeOf(text: string): Timestamp {
-  // The format accepts more than RFC 3339 does.
-  return parseTime(text.toUpperCase()) ??
-    new Timestamp(BigInt(new Date(text).getTime() || 0) * 1_000_000n);
-}
+/*
+ * An update may keep a text that its format does not allow, so every text can come
+ * here; what kube-apiserver cannot read is an error, not a failure of the server.
+ */
 
-function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-}
-
-const NANOSECONDS: Readonly<Record<string, number>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-  h: 3_600e9,
-  d: 86_400e9,
-  w: 604_800e9,
-};
-
-/** Nanoseconds of a duration in Go's syntax or with the longer units of the format. */
-function durationNanos(text: string): bigint {
-  let total = 0;
-  for (
-    const [, amount, unit = "s"] of text.matchAll(
-      /(\d*\.?\d+)\s*(ns|us|µs|μs|ms|s|m|h|d|w)?[a-z]*/g,
+function durationOf(text: string): Duration | CelError {
+  const nanos = durationNanos(text);
+  return nanos === undefined
+    ? new CelError(
+      `Invalid duration ${text}: unable to parse ${text} as duration`,
     )
-  ) total += Number(amount) * (NANOSECONDS[unit] ?? 0);
-  return BigInt(Math.round(text.startsWith("-") ? -total : total));
+    : new Duration(nanos);
+}
+
+function dateOf(text: string): Timestamp | CelError {
+  return parseTime(`${text}T00:00:00Z`) ??
+    unreadable("date", text, `parsing time "${text}": day out of range`);
+}
+
+function timeOf(text: string): Timestamp | CelError {
+  return parseTime(text) ?? unreadable(
+    "date-time",
+    text,
+    text[10] === "T"
+      ? `parsing time "${text}": extra text: "${
+        text.slice(19).replace(/^[.,]\d+/, "")
+      }"`
+      : `parsing time "${text}" as "2006-01-02T15:04:05": cannot parse "${
+        text.slice(10)
+      }" as "T"`,
+  );
+}
+
+/** Bytes of a text in the alphabet of URLs, the only one that rules can read. */
+function bytesOf(text: string): Uint8Array | CelError {
+  const wrong = base64Problem(text);
+  if (wrong >= 0) {
+    const why = `illegal base64 data at input byte ${wrong}`;
+    return unreadable("byte", text, why);
+  }
+  return Buffer.from(text, "base64url");
+}
+
+/** Position of what is wrong in a text in base64 with padding; negative if nothing is. */
+function base64Problem(text: string): number {
+  const wrong = text.search(/[^\w=\r\n-]|(?<==)[^=\r\n]/);
+  const length = text.replace(/[\r\n]/g, "").length;
+  return wrong < 0 && length % 4 !== 0 ? length - length % 4 : wrong;
+}
+
+function unreadable(format: string, text: string, why: string): CelError {
+  return new CelError(`Invalid ${format} formatted string ${text}: ${why}`);
 }
 
 /** Converts a value without declared type by its JSON type. */

@@ -1,4 +1,6 @@
+import { Buffer } from "node:buffer";
 import { isIPv4, isIPv6 } from "node:net";
+import { parseGoDuration } from "../../cel/go_time.ts";
 import { requestUrlProblem } from "../../validation/request_url.ts";
 
 /** Function that checks whether a text has a format. */
@@ -37,7 +39,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["creditcard", isCreditCard],
   ["date", isDate],
   ["datetime", isDateTime],
-  ["duration", isDurationWithWords],
+  ["duration", (text) => durationNanos(text) !== undefined],
   ["email", isEmail],
   ["hexcolor", matching(/^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i)],
   ["hostname", isHostname],
@@ -62,7 +64,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ],
   ["password", () => true],
   ["rgbcolor", isRgbColor],
-  ["ssn", matching(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ["ssn", matching(/^\d{3}[- ]\d{2}[- ]\d{4}$/)],
   ["uri", (text) => requestUrlProblem(text) === undefined],
   ["uuid", uuid("[0-9a-f]", "[0-9a-f]")],
   ["uuid3", uuid("3", "[0-9a-f]")],
@@ -104,24 +106,49 @@ function isDateTime(text: string): boolean {
     String(parts[2]) <= "59" && String(parts[3]) <= "59";
 }
 
-const UNIT = "(?:ns|us|µs|μs|ms|s|m|h)";
-const GO_DURATION_REGEXP = new RegExp(
-  `^[+-]?(?:0|(?:(?:\\d+\\.?\\d*|\\.\\d+)${UNIT})+)$`,
-);
-const UNIT_WORDS_REGEXP =
-  /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i;
+/**
+ * Units of durations in words, by their names, and their nanoseconds; the last name
+ * of a unit may be the start of a longer one, such as `days`.
+ */
+const UNITS: readonly (readonly [names: readonly string[], nanos: bigint])[] = [
+  [["ns", "nano"], 1n],
+  [["us", "µs", "micro"], 1_000n],
+  [["ms", "milli"], 1_000_000n],
+  [["s", "sec"], 1_000_000_000n],
+  [["m", "min"], 60_000_000_000n],
+  [["h", "hr", "hour"], 3_600_000_000_000n],
+  [["d", "day"], 86_400_000_000_000n],
+  [["w", "wk", "week"], 604_800_000_000_000n],
+];
 
-/** Whether the text is a duration in Go's syntax. */
-export function isDuration(text: string): boolean {
-  return GO_DURATION_REGEXP.test(text);
+const MOST = 2n ** 63n - 1n;
+
+/**
+ * Nanoseconds of a duration in Go's syntax, or in words such as `2 days`; undefined
+ * if the text is none. As upstream, words have whole numbers without sign, unknown
+ * ones do not count, and the sum wraps around at 64 bits.
+ */
+export function durationNanos(text: string): bigint | undefined {
+  const nanos = parseGoDuration(text);
+  if (nanos !== undefined) return nanos;
+  let total: bigint | undefined;
+  for (
+    const [, digits = "", word = ""] of text.matchAll(
+      /(\d+)[\t\n\f\r ]*([A-Za-zµ]+)/g,
+    )
+  ) {
+    const amount = BigInt(digits);
+    if (amount > MOST) return undefined;
+    const size = unitOf(word.toLowerCase());
+    if (size !== undefined) total = (total ?? 0n) + amount * size;
+  }
+  return total === undefined ? undefined : BigInt.asIntN(64, total);
 }
 
-/** Whether a text is a duration in Go's syntax, or contains words such as `2 days`. */
-function isDurationWithWords(text: string): boolean {
-  if (isDuration(text)) return true;
-  return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) =>
-    UNIT_WORDS_REGEXP.test(unit)
-  );
+function unitOf(word: string): bigint | undefined {
+  return UNITS.find(([names]) =>
+    names.includes(word) || word.startsWith(names.at(-1) ?? "")
+  )?.[1];
 }
 
 /** Whether a text is an email address (RFC 5322), with or without a display name. */
@@ -136,8 +163,8 @@ const HOSTNAME_REGEXP =
   /^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$/u;
 
 function isHostname(text: string): boolean {
-  return HOSTNAME_REGEXP.test(text) && text.length <= 255 &&
-    text.split(".").every((label) => label.length <= 63);
+  return HOSTNAME_REGEXP.test(text) && Buffer.byteLength(text) <= 255 &&
+    text.split(".").every((label) => Buffer.byteLength(label) <= 63);
 }
 
 function isCidr(text: string): boolean {

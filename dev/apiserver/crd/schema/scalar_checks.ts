@@ -144,9 +144,10 @@ function rangeFinding(
 export function checkNumber(subject: Subject): Findings {
   const { path, schema } = subject;
   const value = subject.value as number | bigint;
-  const whole = isWhole(value);
+  // Go compares a float as one, even if it is whole.
+  const whole = isWhole(value) && !subject.isFloat;
   const results: Findings[] = [{ list: [], matches: 1 }];
-  const shown = isInteger(value) ? goNumber : goFloat;
+  const shown = isInteger(value) && whole ? goNumber : goFloat;
   const inRange = (what: string, number: number | bigint) => {
     const finding = rangeFinding(what, number, subject);
     if (finding) results.push(finding);
@@ -159,7 +160,13 @@ export function checkNumber(subject: Subject): Findings {
     return inRange(what, bound) && whole ? Math.trunc(bound) : bound;
   };
   const wrong = (why: string) =>
-    results.push(invalidValue(subject, `${path} in body ${why}`, value));
+    results.push(
+      invalidValue(
+        subject,
+        `${path} in body ${why}`,
+        subject.isFloat ? Symbol(String(value)) : value,
+      ),
+    );
   const factor = limit("multipleOf", "MultipleOf");
   if (factor !== undefined && factor <= 0) {
     const text = `factor MultipleOf declared for ${path} must be positive: ${

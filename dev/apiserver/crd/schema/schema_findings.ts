@@ -7,6 +7,8 @@ import type { Correlation } from "./correlation.ts";
 export interface Subject {
   readonly value: unknown;
   readonly schema: OpenApiSchema;
+  /** Whether the value is a number that was written as a float, such as `5.0`. */
+  readonly isFloat?: boolean | undefined;
   /** Dotted path such as `spec.list[0]`; empty for the root value. */
   readonly path: string;
   /** Correlation with the old value of an update, if there is one. */

@@ -32,7 +32,7 @@ import {
   merge,
   type Subject,
 } from "./schema_findings.ts";
-import { isNumber } from "../../exact_json.ts";
+import { isNumber, isWrittenFloat } from "../../exact_json.ts";
 
 /** Check of a value; checks run in the order of kube-openapi, which determines the order of messages. */
 type Check = (subject: Subject) => Findings | undefined;
@@ -108,6 +108,7 @@ function checkList(subject: Subject): Findings {
     for (const [index, item] of value.entries()) {
       results.push(ratchet({
         value: item,
+        isFloat: isWrittenFloat(value, index),
         schema: items,
         path: `${path}[${index}]`,
         correlation: correlation?.index(index),
@@ -184,6 +185,7 @@ function checkFields(subject: Subject, value: JsonObject): Findings[] {
     const unseen = path === "" && TYPE_FIELDS.has(name);
     results.push(ratchet({
       value: field,
+      isFloat: isWrittenFloat(value, name),
       schema: fieldSchema,
       path: named && path === "" ? name : `${path}.${name}`,
       correlation: unseen ? undefined : correlation?.key(name),
