@@ -174,7 +174,7 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
     return await fetching ?? this.cache.of(key);
   }
 
-  /** Fetches the resources of a primary of which none was pushed. */
+  /** Fetches the resources of a primary that has no pushed ones. */
   #fetchFirst(
     primary: P,
     run: SourceRun<P>,
