@@ -17,7 +17,7 @@ import {
   type ExternalCacheOptions,
   resourcesOf,
 } from "./external_cache.ts";
-import { BaseSource, fetchContext } from "./source_run.ts";
+import { BaseSource, fetchContext, type SourceRun } from "./source_run.ts";
 
 /** Event source that the program triggers. */
 export interface InboundSource<P extends KubernetesObject>
@@ -129,11 +129,20 @@ export function cachingInboundSource<P extends KubernetesObject, R>(
 /** Maximum number of unknown primaries whose resources are kept. */
 const MAX_UNKNOWN = 1_000;
 
+/** First fetch of the resources of a primary, while it is in progress. */
+interface FirstFetch<R> {
+  found: Promise<R[]>;
+  /** Ids of the resources that were removed since it began; "all" if all were. */
+  removed: Set<string> | "all";
+}
+
 class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
   implements CachingInboundSource<P, R> {
   /** Primaries that do not exist, or not yet, the last pushed at the end. */
   readonly #unknown: Set<string> = new Set();
   readonly #fetch: CachingInboundOptions<P, R>["fetch"];
+  /** First fetches in progress, by primary. */
+  readonly #fetches: Map<string, FirstFetch<R>> = new Map();
 
   constructor(options: CachingInboundOptions<P, R>) {
     checkOptions(options, RULES, "cachingInboundSource()");
@@ -144,30 +153,60 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
   override async stop(): Promise<void> {
     await super.stop();
     this.#unknown.clear();
+    this.#fetches.clear();
   }
 
   onPrimary({ type, key }: PrimaryEvent<P>): void {
     const text = keyText(key);
     this.#unknown.delete(text);
-    if (type === "deleted") this.cache.forget(text);
+    if (type !== "deleted") return;
+    this.cache.forget(text);
+    this.#fetches.delete(text);
   }
 
   async secondaries(primary: P): Promise<R[]> {
     const run = this.started;
     const key = keyText(keyOf(primary));
-    if (!this.cache.has(key) && this.#fetch !== undefined) {
+    const fetching = this.#fetches.get(key)?.found ??
+      (this.#fetch === undefined || this.cache.has(key)
+        ? undefined
+        : this.#fetchFirst(primary, run, this.#fetch));
+    return await fetching ?? this.cache.of(key);
+  }
+
+  /** Fetches the resources of a primary that has no pushed ones. */
+  #fetchFirst(
+    primary: P,
+    run: SourceRun<P>,
+    fetch: NonNullable<CachingInboundOptions<P, R>["fetch"]>,
+  ): Promise<R[]> {
+    const key = keyText(keyOf(primary));
+    const first: FirstFetch<R> = {
+      found: Promise.resolve([]),
+      removed: new Set(),
+    };
+    const read = async () => {
       const ctx = fetchContext(run, run.signal, primary);
-      const given = await this.#fetch(primary, ctx);
-      const found = resourcesOf(given, this.name, key);
-      // The source may have stopped. Resources that were pushed since are newer.
-      if (run.ended) return [...found];
-      if (!this.cache.has(key)) {
-        // It was deleted during the fetch: nothing would forget its resources.
-        if (!run.context.primaries.has(key)) return [...found];
-        this.cache.replace(key, found);
-      }
-    }
-    return this.cache.of(key);
+      const found = resourcesOf(await fetch(primary, ctx), this.name, key);
+      const isNewest = this.#fetches.get(key) === first;
+      if (run.ended || !isNewest) return [...found];
+      const pushed = this.cache.of(key);
+      if (run.context.primaries.has(key)) {
+        const { removed } = first;
+        // What was pushed or removed since may be newer than what was fetched.
+        this.cache.replace(key, removed === "all" ? [] : found);
+        if (removed !== "all") {
+          for (const id of removed) this.cache.delete(key, id);
+        }
+        for (const resource of pushed) this.cache.put(key, resource);
+        // It was deleted: nothing would forget its resources.
+      } else if (pushed.length === 0) return [...found];
+      return this.cache.of(key);
+    };
+    this.#fetches.set(key, first);
+    return first.found = read().finally(() => {
+      if (this.#fetches.get(key) === first) this.#fetches.delete(key);
+    });
   }
 
   push(key: ObjectKey | string, resource: R): void {
@@ -179,18 +218,28 @@ class CachingInbound<P extends KubernetesObject, R> extends CachingSource<P, R>
       key,
       (text) =>
         this.cache.replace(text, resourcesOf(resources, this.name, text)),
+      (first) => first.removed = "all",
     );
   }
 
   remove(key: ObjectKey | string, id?: string): void {
-    this.#change(key, (text) => this.cache.delete(text, id));
+    this.#change(key, (text) => this.cache.delete(text, id), (first) => {
+      if (id === undefined) first.removed = "all";
+      else if (first.removed !== "all") first.removed.add(id);
+    });
   }
 
-  #change(key: ObjectKey | string, change: (text: string) => boolean): void {
+  #change(
+    key: ObjectKey | string,
+    change: (text: string) => boolean,
+    note: (first: FirstFetch<R>) => void = () => {},
+  ): void {
     const { run } = this;
     if (run === undefined) return;
     const text = typeof key === "string" ? key : keyText(key);
     const changed = change(text);
+    const first = this.#fetches.get(text);
+    if (first !== undefined) note(first);
     if (!run.context.primaries.has(text)) this.#limitUnknown(text);
     if (changed) run.context.trigger(text);
   }

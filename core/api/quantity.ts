@@ -90,9 +90,13 @@ export class Quantity {
     return this.nano === other.nano;
   }
 
-  /** Sum of two quantities, in the format of this one. */
+  /**
+   * Sum of two quantities, in the format of this one; if this one is zero, in that of
+   * the other.
+   */
   plus(other: Quantity): Quantity {
-    return new Quantity(this.nano + other.nano, this.#format);
+    const formed = this.nano === 0n ? other : this;
+    return new Quantity(this.nano + other.nano, formed.#format);
   }
 
   /** Quantity rounded up to whole thousandths. */

@@ -434,8 +434,8 @@ export function logWarnings(logger: Logger): Middleware {
 }
 
 /**
- * Text of a header in UTF-8, whose bytes transports over a network give as one
- * character each; a text that is none is returned as it is.
+ * Text of a header in UTF-8: transports over a network give each byte as a character.
+ * Other texts are returned as they are.
  */
 function fromBytes(text: string): string {
   if (!/[\x80-\xff]/.test(text) || /[\u0100-\uffff]/.test(text)) return text;

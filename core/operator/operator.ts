@@ -80,7 +80,7 @@ import {
   configuredController,
   configuredOperator,
 } from "./operator_config.ts";
-import { addOperatorGauges } from "./operator_gauges.ts";
+import { addOperatorGauges, type ObservedState } from "./operator_gauges.ts";
 import {
   type OperatorOptions,
   type OperatorSettings,
@@ -185,12 +185,7 @@ export class Operator {
     this.#cap = concurrency === Infinity
       ? undefined
       : new ConcurrencyCap(concurrency);
-    addOperatorGauges(this.#settings.metrics, () => ({
-      ...this.health(),
-      informers: this.#deps?.informers,
-      remoteInformers: [...this.#controllers.values()]
-        .flatMap(({ remoteInformers }) => [...remoteInformers.values()]),
-    }));
+    addOperatorGauges(this.#settings.metrics, this, Operator.#observed);
     this.#lag = new LoopLag(this.#settings.clock);
     this.#probes = new ProbeServer({
       clock,
@@ -205,6 +200,13 @@ export class Operator {
     });
     tool?.made(this);
   }
+
+  /** State for the gauges; no closure, since the metrics may outlive the operator. */
+  static readonly #observed = (operator: Operator): ObservedState => ({
+    ...operator.health(),
+    informers: operator.#deps?.informers,
+    others: operator.#controllers.values(),
+  });
 
   /** Controllers of the operator, for tools. */
   get controllers(): OperatorHandle["controllers"] {

@@ -372,7 +372,7 @@ function readVariables(
   return { options, unknown };
 }
 
-/** Names of the variables by which Kubernetes tells a pod of a Service. */
+/** Names of the variables that pods get for each Service. */
 const SERVICE_LINK =
   /^(.+?)_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
 

@@ -271,15 +271,29 @@ export interface ObservedState {
   readonly webhooks?: WebhookHealth | undefined;
   /** Caches; undefined before the operator starts. */
   readonly informers: InformerPool | undefined;
-  /** Caches of other clusters. */
-  readonly remoteInformers?: readonly InformerPool[] | undefined;
+  /** Controllers, with the caches of other clusters. */
+  readonly others?:
+    | Iterable<{ readonly remoteInformers: ReadonlyMap<string, InformerPool> }>
+    | undefined;
 }
+
+/** State of an operator that nobody uses any more. */
+const GONE: ObservedState = {
+  controllers: [],
+  lease: undefined,
+  informers: undefined,
+};
 
 /** Caches of all clusters. */
 function poolsOf(
-  { informers, remoteInformers = [] }: ObservedState,
+  { informers, others = [] }: ObservedState,
 ): readonly InformerPool[] {
-  return informers === undefined ? [] : [informers, ...remoteInformers];
+  if (informers === undefined) return [];
+  const remote = Array.from(
+    others,
+    ({ remoteInformers }) => [...remoteInformers.values()],
+  );
+  return [informers, ...remote.flat()];
 }
 
 /** Memory of caches, by kind. */
@@ -311,11 +325,20 @@ function stalenessByKind(
  * Adds the gauges of the controllers, the Lease and the caches of an operator.
  * They are read from the state itself at every collection, so that they cannot
  * deviate from it, and series of what no longer exists end.
+ *
+ * @param owner The operator, which the metrics do not keep in memory.
+ * @param observe Reads its state; it must not hold the operator either.
  */
-export function addOperatorGauges(
+export function addOperatorGauges<O extends object>(
   metrics: Metrics,
-  read: () => ObservedState,
+  owner: O,
+  observe: (owner: O) => ObservedState,
 ): void {
+  const held = new WeakRef(owner);
+  const read = (): ObservedState => {
+    const present = held.deref();
+    return present === undefined ? GONE : observe(present);
+  };
   /** Adds a table of gauges with the same labels. */
   function add<Label extends string, Values>(
     table: GaugeTable<Values>,

@@ -128,6 +128,38 @@ test("cachingInboundSource fetches on the first read, and pushed resources win",
   await source.stop();
 });
 
+test("cachingInboundSource adds what changes during a fetch to what it finds", async () => {
+  const answers: ((found: { id: string; n: number }[]) => void)[] = [];
+  const source = cachingInboundSource<typeof a, { id: string; n: number }>({
+    name: "pushed",
+    id: ({ id }) => id,
+    fetch: () => new Promise((resolve) => answers.push(resolve)),
+  });
+  const known = [a, gadget("b")];
+  await source.start(recordedContext(new VirtualClock(), known));
+  const read = source.secondaries?.(a);
+  source.push(key, { id: "x", n: 2 });
+  source.remove(key, "y");
+  const second = source.secondaries?.(a);
+  answers.shift()?.([
+    { id: "x", n: 1 },
+    { id: "y", n: 1 },
+    { id: "z", n: 1 },
+  ]);
+  const expected = [{ id: "x", n: 2 }, { id: "z", n: 1 }];
+  assert.deepEqual(await read, expected);
+  assert.deepEqual(await second, expected, "it is not read in part");
+  assert.deepEqual(await source.secondaries?.(a), expected);
+  assert.equal(answers.length, 0, "one fetch is enough");
+  const other = source.secondaries?.(gadget("b"));
+  source.push("default/b", { id: "x", n: 1 });
+  source.pushAll("default/b", [{ id: "y", n: 1 }]);
+  source.push("default/b", { id: "z", n: 1 });
+  answers.shift()?.([{ id: "x", n: 1 }]);
+  assert.deepEqual(await other, [{ id: "y", n: 1 }, { id: "z", n: 1 }]);
+  await source.stop();
+});
+
 test("cachingInboundSource keeps nothing of a fetch that ends after its stop", async () => {
   const answers: ((found: string[]) => void)[] = [];
   const source = cachingInboundSource<typeof a, string>({

@@ -323,7 +323,7 @@ function inBytes(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text).toString("latin1");
 }
 
-/** Text of which each character is a byte of UTF-8, as Go clients send it. */
+/** Text from UTF-8 with a character for each byte, as Node gives headers. */
 function fromBytes(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, "latin1").toString();
 }

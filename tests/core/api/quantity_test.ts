@@ -95,3 +95,16 @@ test("Quantity writes binary amounts without a suffix as Go's Quantity does", ()
   assert.equal(Quantity.parse("5030312.5Ki").toString(), "5151040000");
   assert.equal(Quantity.parse("5151040000").toString(), "5151040k");
 });
+
+test("Quantity.plus has the format of the first amount that is not zero, as in Go", () => {
+  const sum = (...texts: string[]) =>
+    String(
+      texts.map((text) => Quantity.parse(text))
+        .reduce((total, one) => total.plus(one)),
+    );
+  assert.equal(sum("0", "1Gi", "1Gi"), "2Gi");
+  assert.equal(sum("1Gi", "0"), "1Gi");
+  assert.equal(sum("1", "1Gi"), "1073741825");
+  assert.equal(sum("0", "1500m", "500m"), "2");
+  assert.equal(sum("0", "1e3"), "1e3");
+});

@@ -1,14 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { ApiServer } from "@coracle/dev/apiserver";
 import {
   type ControllerHealth,
   type InformerPool,
   MetricsRegistry,
+  Operator,
+  silentLogger,
 } from "@coracle/operator/core";
+import { ConfigMap } from "@coracle/operator/kinds";
 import {
   addOperatorGauges,
   type ObservedState,
 } from "../../../core/operator/operator_gauges.ts";
+import { RUNTIME } from "../../support/program.ts";
 
 const NOTHING: ObservedState = {
   controllers: [],
@@ -19,7 +27,7 @@ const NOTHING: ObservedState = {
 test("Gauges of an operator show seconds, and the entries of all tiers in the index", () => {
   const metrics = new MetricsRegistry();
   let state: ObservedState = NOTHING;
-  addOperatorGauges(metrics, () => state);
+  addOperatorGauges(metrics, metrics, () => state);
   const health = {
     name: "gadget",
     running: 1,
@@ -101,10 +109,8 @@ test("Gauges of an operator show the memory of the process, if its limit is know
   const pressure = { used: 90, limit: 100, isHigh: true };
   const budget = { used: 8, allowed: 9, pressure };
   const informers = { usage: () => new Map(), budget } as object;
-  addOperatorGauges(metrics, () => ({
-    ...NOTHING,
-    informers: informers as InformerPool,
-  }));
+  const state = { ...NOTHING, informers: informers as InformerPool };
+  addOperatorGauges(metrics, state, () => state);
   const text = metrics.text();
   for (
     const line of [
@@ -114,3 +120,35 @@ test("Gauges of an operator show the memory of the process, if its limit is know
     ]
   ) assert.ok(text.split("\n").includes(line), line);
 });
+
+test(
+  "Metrics that outlive an operator do not keep it in memory",
+  { skip: RUNTIME !== "node" && "Garbage is collected on command on Node" },
+  async (t) => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const server = await ApiServer.start({ port: false });
+    t.after(() => server.stop());
+    const metrics = new MetricsRegistry();
+    /** Runs an operator that nobody keeps. */
+    async function run(): Promise<WeakRef<Operator>> {
+      const operator = new Operator({
+        client: server.client,
+        metrics,
+        logger: silentLogger,
+      });
+      operator.register(ConfigMap, { reconcile() {} });
+      await operator.start();
+      assert.match(metrics.text(), /coracle_controller_ready/);
+      await operator.stop();
+      return new WeakRef(operator);
+    }
+    const operator = await run();
+    for (let i = 0; i < 100 && operator.deref() !== undefined; i++) {
+      await sleep(20);
+      collect();
+    }
+    assert.equal(operator.deref(), undefined);
+    assert.doesNotMatch(metrics.text(), /coracle_controller_ready\{/);
+  },
+);
