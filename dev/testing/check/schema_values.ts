@@ -5,7 +5,12 @@
  * @module
  */
 import type { OpenApiSchema } from "@coracle/operator/core";
-import { isJsonObject, type JsonObject } from "@coracle/operator/internal";
+import {
+  isJsonObject,
+  type JsonObject,
+  ownValue,
+  setOwn,
+} from "@coracle/operator/internal";
 import { validateSchema } from "../../apiserver/crd/schema/schema_validator.ts";
 import { textMatching } from "./pattern_text.ts";
 
@@ -84,18 +89,21 @@ export function fittingValue(
 
 function fittingObject(schema: OpenApiSchema, optional: boolean): JsonObject {
   const { properties = {}, required = [], additionalProperties } = schema;
-  const value: JsonObject = {};
+  const value: JsonObject = schema["x-kubernetes-embedded-resource"] === true
+    ? { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "sample" } }
+    : {};
   for (const [name, field] of Object.entries(properties)) {
     if (!optional && !required.includes(name)) continue;
+    if (Object.hasOwn(value, name) && isValid(value[name], field)) continue;
     const fitting = fittingValue(field, { optional, name });
-    if (fitting !== undefined) value[name] = fitting;
+    if (fitting !== undefined) setOwn(value, name, fitting);
   }
   const least = numberOf(schema["minProperties"]) ?? 0;
   const missing = least - Object.keys(value).length;
   if (!isSchema(additionalProperties)) return value;
   const wanted = Math.min(Math.max(missing, optional ? 1 : 0), MAX_SIZE);
   for (const key of keysOf(additionalProperties, wanted)) {
-    if (key in value) continue;
+    if (Object.hasOwn(value, key)) continue;
     value[key] = fittingValue(additionalProperties, { optional });
   }
   return value;
@@ -138,7 +146,9 @@ function differentItem(
   const value = fittingObject(items, optional);
   if (at === 0) return value;
   for (const [name, field] of Object.entries(items.properties ?? {})) {
-    if (!(name in value) || typeof value[name] === "object") continue;
+    if (!Object.hasOwn(value, name) || typeof value[name] === "object") {
+      continue;
+    }
     const other = scalars(field, name)[at] ?? nth(field, at);
     if (other !== undefined) value[name] = other;
   }
@@ -203,14 +213,17 @@ function objectChanges(
   const changes: LeafChange[] = [];
   for (const [name, field] of Object.entries(properties)) {
     const at = [...path, name];
-    changes.push(...leafChanges(field, value[name], at));
+    const present = ownValue(value, name);
+    changes.push(...leafChanges(field, present, at));
     const isOptional = !required.includes(name) && field.default === undefined;
-    if (isOptional && value[name] !== undefined) {
+    if (isOptional && present !== undefined) {
       changes.push({ path: at, value: undefined });
     }
   }
   if (!isSchema(additionalProperties)) return changes;
-  const keys = Object.keys(value).filter((key) => !(key in properties));
+  const keys = Object.keys(value).filter((key) =>
+    !Object.hasOwn(properties, key)
+  );
   const [first] = keys;
   if (first !== undefined) {
     const at = [...path, first];
@@ -218,7 +231,7 @@ function objectChanges(
     changes.push({ path: at, value: undefined });
   }
   const free = keysOf(additionalProperties, keys.length + 1)
-    .find((key) => !(key in value));
+    .find((key) => !Object.hasOwn(value, key));
   const added = fittingValue(additionalProperties, { optional: true });
   if (added !== undefined && free !== undefined) {
     changes.push({ path: [...path, free], value: added });
@@ -269,9 +282,9 @@ export function changed(value: unknown, change: LeafChange): unknown {
     );
   }
   const copy: JsonObject = isJsonObject(value) ? { ...value } : {};
-  const inner = changed(copy[String(first)], { ...change, path });
+  const inner = changed(ownValue(copy, String(first)), { ...change, path });
   if (inner === undefined) delete copy[String(first)];
-  else copy[String(first)] = inner;
+  else setOwn(copy, String(first), inner);
   return copy;
 }
 
@@ -316,11 +329,18 @@ function numbers(schema: OpenApiSchema): readonly number[] {
       ? []
       : [bound, bound + step, bound - step]
   );
-  return [1, 2, 3, 0, step, 2 * step, ...bounds];
+  const usual = [1, 2, 3, 0, step, 2 * step, ...bounds];
+  if (usual.some((value) => isValid(value, schema))) return usual;
+  // Limits that are far from zero, close to each other, or between multiples.
+  const first = Math.ceil((least ?? 0) / step) * step;
+  const last = Math.floor((most ?? 0) / step) * step;
+  const middle = ((least ?? 0) + (most ?? 0)) / 2;
+  return [first, first + step, last, last - step, middle];
 }
 
 function texts(schema: OpenApiSchema, name: string): readonly string[] {
-  const known = FORMATS[schema.format ?? ""];
+  const { format = "" } = schema;
+  const known = Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
   if (known !== undefined) return known;
   const pattern = schema["pattern"];
   const least = numberOf(schema["minLength"]) ?? 0;

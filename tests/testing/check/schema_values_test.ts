@@ -218,3 +218,58 @@ test("A number is changed to another one and, where it is valid, to zero", () =>
   assert.deepEqual(numbers(0), [1, 2]);
   assert.deepEqual(numbers(5, 1), [1, 2]);
 });
+
+/** Schemas of which the usual values are not valid. */
+const NARROW: Readonly<Record<string, OpenApiSchema>> = {
+  "a large minimum": { type: "integer", minimum: 5_000_000_000 },
+  "a low maximum": { type: "integer", maximum: -5_000_000_000 },
+  "a multiple": { type: "integer", minimum: 100, multipleOf: 7 },
+  "an open interval": {
+    type: "number",
+    minimum: 0,
+    maximum: 1,
+    exclusiveMinimum: true,
+    exclusiveMaximum: true,
+  },
+};
+
+for (const [name, schema] of Object.entries(NARROW)) {
+  test(`A generated number fits a narrow schema: ${name}`, () => {
+    const value = fittingValue(schema);
+    assert.notEqual(value, undefined);
+    assert.deepEqual(validateSchema(value, schema), []);
+  });
+}
+
+test("A generated embedded resource has a type and a name", () => {
+  const schema: OpenApiSchema = {
+    type: "object",
+    "x-kubernetes-embedded-resource": true,
+    "x-kubernetes-preserve-unknown-fields": true,
+  };
+  assert.deepEqual(fittingValue(schema), {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "sample" },
+  });
+});
+
+test("Fields named like members of objects are generated and changed", () => {
+  const names = ["constructor", "toString", "__proto__"];
+  const flag: OpenApiSchema = { type: "boolean" };
+  const schema: OpenApiSchema = {
+    type: "object",
+    properties: Object.fromEntries(names.map((name) => [name, flag])),
+  };
+  const value = fittingValue(schema);
+  assert.deepEqual(Object.entries(value as object).sort(), [
+    ["__proto__", false],
+    ["constructor", false],
+    ["toString", false],
+  ]);
+  const added = leafChanges(schema, {}).map((change) => changed({}, change));
+  assert.deepEqual(
+    added.map((one) => Object.keys(one as object).join()).sort(),
+    names.flatMap((name) => [name, name]).sort(),
+  );
+});

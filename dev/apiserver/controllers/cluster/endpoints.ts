@@ -19,6 +19,7 @@ import {
 } from "../controller_api.ts";
 import type { ControllerDefinition } from "../controller_loop.ts";
 import { canonicalText } from "../../crd/schema/json_tree.ts";
+import { IpAddress } from "../../validation/ip_address.ts";
 import { isFinished, isReady } from "../workloads/pods.ts";
 import { readJson, writeJson } from "../../exact_json.ts";
 
@@ -218,7 +219,8 @@ function mirrored(
   ready: boolean,
 ): Endpoint[] {
   return (addresses ?? []).map(({ ip, hostname, nodeName, targetRef }) => ({
-    addresses: [ip],
+    // Slices take addresses in canonical form only.
+    addresses: [String(IpAddress.parse(ip) ?? ip)],
     conditions: { ready },
     ...(hostname && { hostname }),
     ...(nodeName && { nodeName }),

@@ -117,6 +117,13 @@ interface End {
   readonly message: string;
 }
 
+/**
+ * UIDs of pods that a server has counted and whose finalizer it could not remove
+ * yet, for example because admission denied it. Kubernetes keeps them in
+ * `status.uncountedTerminatedPods`.
+ */
+const COUNTED: WeakMap<ControllerApi, Set<string>> = new WeakMap();
+
 /** One sync of a Job. */
 class JobSync {
   readonly #job: Job;
@@ -128,6 +135,8 @@ class JobSync {
   readonly #failedIndexes: Set<number>;
   /** UIDs of the pods that this sync has counted. */
   readonly #counted: Set<string | undefined> = new Set();
+  /** UIDs of the pods that earlier syncs have counted. */
+  readonly #known: Set<string>;
   #pods: Pod[] = [];
   #delay: number | undefined;
 
@@ -135,6 +144,8 @@ class JobSync {
     this.#job = job;
     this.#spec = spec;
     this.#api = api;
+    this.#known = COUNTED.get(api) ?? new Set();
+    COUNTED.set(api, this.#known);
     this.#status = structuredClone(job.status ?? {});
     this.#isIndexed = spec.completionMode === "Indexed";
     this.#done = parseIndexes(job.status?.completedIndexes);
@@ -168,7 +179,7 @@ class JobSync {
     await this.#claim();
     if (finishOf(this.#job) || this.#job.metadata.deletionTimestamp) {
       for (const pod of this.#pods) {
-        if (isTracked(pod)) await untrack(pod, this.#api);
+        if (isTracked(pod)) await this.#untrack(pod);
       }
       return;
     }
@@ -189,9 +200,15 @@ class JobSync {
     if (end) counted.push(...this.#count(true));
     this.#settle(end ?? this.#completion());
     await this.#api.setStatus(Job, this.#job, this.#status);
-    for (const pod of counted) await untrack(pod, this.#api);
+    for (const { metadata: { uid = "" } } of counted) this.#known.add(uid);
+    for (const pod of counted) await this.#untrack(pod);
     if (failure !== undefined) throw failure;
     return this.#delay;
+  }
+
+  async #untrack(pod: Pod): Promise<void> {
+    await untrack(pod, this.#api);
+    this.#known.delete(pod.metadata.uid ?? "");
   }
 
   /** Counts the pods that have ended; returns them. */
@@ -211,6 +228,7 @@ class JobSync {
       const index = indexOf(pod);
       counted.push(pod);
       this.#counted.add(pod.metadata.uid);
+      if (this.#known.has(pod.metadata.uid ?? "")) continue;
       if (this.#isIndexed && (index < 0 || index >= completions)) continue;
       if (phase === "Succeeded") {
         if (this.#isIndexed) this.#done.add(index);

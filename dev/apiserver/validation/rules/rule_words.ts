@@ -19,11 +19,11 @@ import type { RuleText, Statement } from "./rule_text.ts";
 import { Scope } from "./scope.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
 import {
-  addressProblems,
   configKeyProblems,
   intOrPercentProblems,
   intOrPercentValue,
-  networkProblems,
+  plainAddressProblems,
+  plainNetworkProblems,
   portNameProblems,
   portProblems,
   strictAddressProblems,
@@ -34,7 +34,7 @@ import {
 export const FORMATS: Readonly<
   Record<string, (value: never) => readonly string[]>
 > = {
-  address: addressProblems,
+  address: plainAddressProblems,
   configKey: configKeyProblems,
   joinedLabel: (text: string) => joined(label1035Problems(text)),
   kind: (kind: string) =>
@@ -44,7 +44,7 @@ export const FORMATS: Readonly<
   label: labelProblems,
   label1035: label1035Problems,
   labelValue: labelValueProblems,
-  network: networkProblems,
+  network: plainNetworkProblems,
   pathSegment: pathSegmentProblems,
   port: (port: number | string) =>
     typeof port === "string" ? portNameProblems(port) : portProblems(port),

@@ -75,14 +75,14 @@ export function isAddress(text: string): boolean {
 }
 
 /** Checks an IP address; returns the violations. */
-export function addressProblems(text: string): string[] {
+function addressProblems(text: string): string[] {
   return isAddress(text)
     ? []
     : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"];
 }
 
 /** Checks a network in CIDR notation; returns the violations. */
-export function networkProblems(text: string): string[] {
+function networkProblems(text: string): string[] {
   const [address = "", bits = "", ...rest] = text.split("/");
   const limit = address.includes(":") ? 128 : 32;
   const fits = rest.length === 0 && isAddress(address) &&
@@ -121,6 +121,17 @@ export function strictNetworkProblems(text: string): string[] {
       : networkProblems(text);
   }
   return ["must not have leading 0s in IP or prefix length"];
+}
+
+/** Checks an IP address that need not be in canonical form; returns the violations. */
+export function plainAddressProblems(text: string): string[] {
+  return IpAddress.parse(text) ? [] : strictAddressProblems(text);
+}
+
+/** Checks a network that need not be in canonical form; returns the violations. */
+export function plainNetworkProblems(text: string): string[] {
+  const block = CidrBlock.parse(text);
+  return strictNetworkProblems(block ? `${block}` : text);
 }
 
 function canonicalProblems(text: string, canonical: string): string[] {

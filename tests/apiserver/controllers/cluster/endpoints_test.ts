@@ -84,6 +84,9 @@ test(
     await client.patch(Endpoints, key, subset("10.0.0.2"));
     await clock.advance(10);
     assert.deepEqual(await addresses(), ["10.0.0.2"]);
+    await client.patch(Endpoints, key, subset("FD00::0:1"));
+    await clock.advance(10);
+    assert.deepEqual(await addresses(), ["fd00::1"]);
     await client.delete(Endpoints, key);
     await clock.advance(10);
     assert.deepEqual(await addresses(), []);

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CronJob, Job, Pod } from "@coracle/operator/kinds";
+import {
+  CronJob,
+  Job,
+  Pod,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+} from "@coracle/operator/kinds";
 import {
   type WorkloadFixture,
   workloadTest,
@@ -59,6 +65,45 @@ test(
     const { items } = await client.list(Pod);
     assert.equal(items.length, 5);
     assert.ok(items.every(({ metadata }) => !metadata.finalizers?.length));
+  }),
+);
+
+test(
+  "a Job counts a pod once whose finalizer cannot be removed yet",
+  workloadTest({ simulate: true }, async (fixture) => {
+    const { client, clock } = fixture;
+    const metadata = { name: "keep-finalizers" };
+    await client.create(ValidatingAdmissionPolicy, {
+      metadata,
+      spec: {
+        matchConstraints: {
+          resourceRules: [{
+            apiGroups: [""],
+            apiVersions: ["v1"],
+            operations: ["UPDATE"],
+            resources: ["pods"],
+          }],
+        },
+        validations: [{ expression: "has(object.metadata.finalizers)" }],
+      },
+    });
+    await client.create(ValidatingAdmissionPolicyBinding, {
+      metadata,
+      spec: { policyName: metadata.name, validationActions: ["Deny"] },
+    });
+    await client.create(Job, work({ completions: 3 }));
+    await clock.advance(60_000);
+    const pods = async () =>
+      (await client.list(Pod)).items.map(({ status, metadata }) =>
+        `${status?.phase} ${metadata.finalizers?.length ?? 0}`
+      );
+    const ended = await pods();
+    assert.ok(ended.every((text) => text === "Succeeded 1"), `${ended}`);
+    assert.equal((await outcome(fixture)).succeeded, ended.length);
+    await client.delete(ValidatingAdmissionPolicyBinding, metadata);
+    await clock.advance(600_000);
+    assert.equal((await outcome(fixture)).succeeded, 3);
+    assert.deepEqual(await pods(), Array(3).fill("Succeeded 0"));
   }),
 );
 
