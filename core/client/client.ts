@@ -457,7 +457,7 @@ export class Client {
     return new PortForward(async () => {
       const stream = await this.#connection.stream(request);
       return new PortConnection(stream, request.action);
-    });
+    }, options.signal);
   }
 
   /**

@@ -77,14 +77,17 @@ export interface PortListener {
 /** Forwarder to a port of a pod, from `client.portForward`. */
 export class PortForward {
   readonly #open: () => Promise<PortConnection>;
+  readonly #signal: AbortSignal | undefined;
 
   /**
    * Creates a forwarder; use `client.portForward` instead.
    *
    * @param open Function that opens a connection to the port.
+   * @param signal Signal that closes listeners when it aborts.
    */
-  constructor(open: () => Promise<PortConnection>) {
+  constructor(open: () => Promise<PortConnection>, signal?: AbortSignal) {
     this.#open = open;
+    this.#signal = signal;
   }
 
   /** Opens a connection to the port. */
@@ -93,8 +96,10 @@ export class PortForward {
   }
 
   /**
-   * Listens on a local port and forwards each connection to the pod. A connection
-   * whose local end has sent everything is closed after a minute without data.
+   * Listens on a local port and forwards each connection to the pod, until it is
+   * closed or the signal of `client.portForward` aborts. A connection ends when the
+   * pod ends it; one whose local end has sent everything is closed after a minute
+   * without data.
    */
   async listen(options: {
     readonly port?: number | undefined;
@@ -110,15 +115,22 @@ export class PortForward {
       socket.on("end", () => socket.setTimeout(60_000, () => socket.destroy()));
       void this.#join(socket);
     });
+    const signal = this.#signal;
+    const close = () =>
+      new Promise<void>((resolve) => {
+        signal?.removeEventListener("abort", close);
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      });
+    signal?.throwIfAborted();
     const at = `listen on ${host}:${port}`;
-    return {
+    const listener = {
       port: await listenOn(server, { port, host }, at),
-      close: () =>
-        new Promise((resolve) => {
-          server.close(() => resolve());
-          for (const socket of sockets) socket.destroy();
-        }),
+      close,
     };
+    signal?.addEventListener("abort", close);
+    if (signal?.aborted) await close();
+    return listener;
   }
 
   async #join(socket: Socket): Promise<void> {
@@ -134,7 +146,8 @@ export class PortForward {
         for await (const chunk of connection.data) {
           if (!socket.write(chunk)) await drained(socket);
         }
-        socket.end();
+        // What the local peer still sends has no receiver, as with kubectl.
+        socket.end(() => socket.destroy());
       };
       await Promise.all([toPod(), fromPod()]);
     } catch {

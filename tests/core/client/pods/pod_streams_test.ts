@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import { test } from "node:test";
 import { Client, StreamRefusedError } from "@coracle/operator/client";
@@ -494,6 +495,44 @@ function talk(port: number, text: string): Promise<string> {
     socket.end(text);
   });
 }
+
+test("Client.portForward ends an idle local connection that the pod ends", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  const socket = connect(
+    { port: listener.port, host: "127.0.0.1", allowHalfOpen: true },
+  );
+  let answer = "";
+  socket.setEncoding("utf8").on("data", (part) => answer += part);
+  stream.receive(0, Uint8Array.of(80, 0));
+  stream.receive(0, "hello");
+  stream.receive(1, Uint8Array.of(80, 0));
+  stream.messages.end();
+  await until("the answer has ended", () => socket.readableEnded);
+  assert.equal(answer, "hello");
+  // The listener has closed it: what is written to it now is refused.
+  socket.on("error", () => {});
+  await until("the connection is closed", () => {
+    socket.write("x");
+    return socket.destroyed;
+  });
+  await listener.close();
+});
+
+test("Client.portForward listens until its signal aborts", async () => {
+  const { client } = clientWith(shoutingPod);
+  const abort = new AbortController();
+  const { signal } = abort;
+  const forward = client.portForward(KEY, { port: 80, signal });
+  const { port } = await forward.listen();
+  assert.equal(await talk(port, "one bye"), "ONE BYE");
+  abort.abort(new Error("enough"));
+  const again = connect(port, "127.0.0.1");
+  const [error] = await inTime("the refusal", once(again, "error"));
+  assert.equal((error as NodeJS.ErrnoException).code, "ECONNREFUSED");
+  await assert.rejects(forward.listen(), /^Error: enough$/);
+});
 
 test("Client.portForward listens on a local port", async () => {
   const streams: ScriptedStream[] = [];
