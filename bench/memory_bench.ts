@@ -171,6 +171,22 @@ function loadOperator() {
   return import("./support/million_operator.ts");
 }
 
+/** Subject: another one with the settings that a deployed operator has on Node. */
+function deployed(name: string): Subject {
+  const run = async () => {
+    const { DEPLOYED } = await import("./support/deployed.ts");
+    const { runSubject } = await import("./support/subject_process.ts");
+    const subject = { bench: "memory", subject: name, prepared: undefined };
+    return await runSubject({ ...subject, command: DEPLOYED.node });
+  };
+  return {
+    name: `${name}, as deployed`,
+    run,
+    rounds: 1,
+    settings: "environment of the Deployment, flags of the Dockerfile",
+  };
+}
+
 const everything = "64GiB";
 /**
  * Budget that is too small for anything, so that everything moves to the lowest
@@ -217,5 +233,7 @@ export const bench: Bench = {
       rounds: 1,
       run: async () => (await loadOperator()).reconcileMillion(),
     },
+    deployed("operator, 1M"),
+    deployed("operator, 1M primaries"),
   ],
 };

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { PROJECT, runCommand } from "../../tests/support/child_process.ts";
 import type { Measure, Subject } from "./bench.ts";
 import { rivalCommand, type Toolchain } from "./built_rivals.ts";
+import { DEPLOYED, program, type RuntimeName } from "./deployed.ts";
 import {
   measureCleanup,
   measureOperator,
@@ -13,41 +14,6 @@ import {
 /** Operator of Greetings, and how it is measured. */
 export interface Reconciler extends Omit<Subject, "run"> {
   measure(round: Omit<ReconcileRound, "command">): Promise<readonly Measure[]>;
-}
-
-type RuntimeName = "node" | "deno" | "bun";
-
-/** Environment of the Deployment that `coracle manifests` prints, for glibc. */
-const ENVIRONMENT = [
-  "env",
-  "MALLOC_ARENA_MAX=2",
-  "MALLOC_MMAP_THRESHOLD_=131072",
-];
-
-/**
- * Command of a runtime, with the flags of the Deployment that `coracle manifests`
- * prints, and of the Dockerfile of a new project. All of them are installed in the project.
- */
-const RUNTIMES: Readonly<Record<RuntimeName, readonly string[]>> = {
-  node: [
-    ...ENVIRONMENT,
-    program("node"),
-    "--max-semi-space-size=4",
-    "--single-threaded",
-    "--heap-growing-percent=30",
-    "--no-allocation-site-pretenuring",
-  ],
-  deno: [
-    ...ENVIRONMENT,
-    program("deno"),
-    ...["run", "-A", "--no-check"],
-    "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50",
-  ],
-  bun: [...ENVIRONMENT, program("bun")],
-};
-
-function program(name: string): string {
-  return join(PROJECT, "node_modules", ".bin", name);
 }
 
 type Measured = typeof measureOperator;
@@ -69,7 +35,7 @@ export function scriptCommand(
   },
 ): readonly string[] {
   const { file, flags = [], runtime = "node" } = options;
-  const command = [...RUNTIMES[runtime], ...flags];
+  const command = [...DEPLOYED[runtime], ...flags];
   return [...command, file, name, kubeconfig, String(objects)];
 }
 

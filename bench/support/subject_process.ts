@@ -15,6 +15,8 @@ export interface SubjectProcess {
   readonly prepared: Prepared | undefined;
   /** Folder of a checkout. Defaults to that of this file. */
   readonly checkout?: string | undefined;
+  /** Command of the runtime. Defaults to the program of this process. */
+  readonly command?: readonly string[] | undefined;
 }
 
 /**
@@ -34,8 +36,9 @@ export async function compileSubjects(bench: string): Promise<void> {
 export async function runSubject(
   options: SubjectProcess,
 ): Promise<readonly Measure[]> {
-  const { bench, subject, prepared, checkout = PROJECT } = options;
-  const stdout = await runFile(checkout, [bench, subject], prepared?.env);
+  const { bench, subject, prepared, checkout = PROJECT, command } = options;
+  const args = [bench, subject];
+  const stdout = await runFile(checkout, args, prepared?.env, command);
   return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
 }
 
@@ -44,12 +47,13 @@ async function runFile(
   checkout: string,
   args: readonly string[],
   env: Prepared["env"] = {},
+  command: readonly string[] = [currentRuntime().program],
 ): Promise<string> {
-  const { program, flags } = currentRuntime();
+  const { flags } = currentRuntime();
   const file = join(checkout, "bench", "support", "run_subject.ts");
   const { NODE_OPTIONS, BUN_OPTIONS } = process.env;
   const { code, stdout, stderr } = await runCommand(
-    [program, ...flags, file, ...args],
+    [...command, ...flags, file, ...args],
     {
       cwd: checkout,
       limit: SUBJECT_LIMIT_MS,

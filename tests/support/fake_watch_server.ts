@@ -169,7 +169,7 @@ export class FakeWatchServer {
       metadata: {
         name,
         namespace,
-        uid: before?.metadata.uid ?? part.uid ?? `uid-${++this.#uids}`,
+        uid: before?.metadata.uid ?? part.uid ?? uuidOf(++this.#uids),
         resourceVersion: String(++this.#version),
         generation: (before?.metadata.generation ?? 0) + 1,
         labels: part.labels ?? before?.metadata.labels ?? {},
@@ -403,4 +403,9 @@ export class FakeWatchServer {
     else if (is) sendEvent(call, "ADDED", object);
     else if (was) sendEvent(call, "DELETED", object);
   }
+}
+
+/** UUID of a number, as a server gives to objects. */
+function uuidOf(number: number): string {
+  return `5eed0000-0000-4000-a000-${number.toString(16).padStart(12, "0")}`;
 }

@@ -7,7 +7,8 @@ import {
   compressPageBeside,
   type PageDictionary,
 } from "../store/page_codec.ts";
-import { composePage, PAGE_BYTES, PAGE_OBJECTS } from "../store/tiers.ts";
+import { composePage } from "../store/page_layout.ts";
+import { PAGE_BYTES, PAGE_OBJECTS } from "../store/tiers.ts";
 import { EntryWriter, type FrameFacts, pageHead } from "./page_record.ts";
 import { FACTS, FRAME_BYTES, FrameComposer, PAGE } from "./snapshot_format.ts";
 

@@ -1,7 +1,8 @@
 /**
  * Records of the compressed pages of a store in a snapshot. A page is written, and
- * taken over, as it is; beside it are the identities of its objects and their values
- * in indexes, so that a restore reads no object.
+ * taken over, as it is; beside it are the identities of its objects, among them the
+ * UIDs that its bodies lack, and their values in indexes, so that a restore reads no
+ * object.
  *
  * ```text
  * PAGE:  number of bodies (u8), flags (u8), number of entries (u16), length before

@@ -28,7 +28,7 @@ import { MAX_LISTED_BYTES } from "../watch/receive.ts";
 /** Number of the format of logs of frames; files of another one are refused. */
 const LOG_FORMAT = 1;
 /** Number of the format of snapshots. */
-export const SNAPSHOT_FORMAT = 3;
+export const SNAPSHOT_FORMAT = 4;
 /** Flag of a frame that ends a group. */
 export const COMMIT = 1;
 /** Size from which on a frame is written. */

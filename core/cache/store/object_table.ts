@@ -231,8 +231,15 @@ export class ObjectTable {
   }
 
   uid(slot: number): string {
-    return this.#uidTexts.get(slot) ??
-      uuidText(this.page(slot).uid, 4 * (slot & PAGE_MASK));
+    return this.uidBytes(slot)?.toString("latin1") ??
+      this.#uidTexts.get(slot) as string;
+  }
+
+  /** UID as text, until the next call; undefined if it is not a UUID. */
+  uidBytes(slot: number): Buffer | undefined {
+    return this.#uidTexts.size > 0 && this.#uidTexts.has(slot)
+      ? undefined
+      : writeUuid(this.page(slot).uid, 4 * (slot & PAGE_MASK));
   }
 
   hasUid(slot: number, header: ObjectHeader): boolean {
@@ -522,13 +529,21 @@ function readUuid(
   return true;
 }
 
-/** Canonical text form of the UUID whose four words are at a position. */
-function uuidText(words: Uint32Array, at: number): string {
-  const word = (i: number) =>
-    (words[at + i] as number).toString(16).padStart(8, "0");
-  const middle = word(1);
-  const last = word(2);
-  return `${word(0)}-${middle.slice(0, 4)}-${middle.slice(4)}-${
-    last.slice(0, 4)
-  }-${last.slice(4)}${word(3)}`;
+const DIGIT_BYTES = Buffer.from("0123456789abcdef");
+/** UUID that was written last. */
+const written = Buffer.alloc(UUID_LENGTH, DASH);
+
+/**
+ * Canonical text form of the UUID whose four words are at a position, in memory
+ * that the next call reuses.
+ */
+function writeUuid(words: Uint32Array, at: number): Buffer {
+  let digits = 0;
+  for (let i = 0; i < UUID_LENGTH; i++) {
+    if (i === 8 || i === 13 || i === 18 || i === 23) continue;
+    const word = words[at + (digits >> 3)] as number;
+    const digit = (word >>> (28 - 4 * (digits++ & 7))) & 15;
+    written[i] = DIGIT_BYTES[digit] as number;
+  }
+  return written;
 }

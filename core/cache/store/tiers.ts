@@ -14,6 +14,7 @@ import {
   usableDictionary,
 } from "./page_codec.ts";
 import { PagedInts } from "./paged_ints.ts";
+import { bodyIn, composePage, type UidOf } from "./page_layout.ts";
 
 /** Bits of the state of a slot that contain the tier of its body. */
 const TIER_MASK = 3;
@@ -39,7 +40,7 @@ const DROPS_PER_STEP = 512;
 export class Tiers {
   readonly #slots: ObjectTable;
   readonly #arena: SlabArena;
-  #pages: PageStore = new PageStore();
+  #pages: PageStore;
   /** Number of bodies by tier. */
   readonly #counts: Uint32Array = new Uint32Array(TIER_MASK + 1);
   #hand = 0;
@@ -47,9 +48,14 @@ export class Tiers {
 
   constructor(slots: ObjectTable) {
     this.#slots = slots;
+    this.#pages = this.#noPages();
     this.#arena = new SlabArena((slot, address) => {
       slots.page(slot).body[slot & PAGE_MASK] = address;
     });
+  }
+
+  #noPages(): PageStore {
+    return new PageStore((slot) => this.#slots.uidBytes(slot));
   }
 
   get bytes(): TierUsage {
@@ -140,7 +146,7 @@ export class Tiers {
   clear(): void {
     this.#arena.clear();
     this.#pages.clear();
-    this.#pages = new PageStore();
+    this.#pages = this.#noPages();
     this.#counts.fill(0);
     this.#hand = this.#dropHand = 0;
   }
@@ -432,8 +438,8 @@ const DICTIONARY_OBJECTS = 8;
 const MIN_DICTIONARY_OBJECTS = 256;
 export const DICTIONARY_BYTES: number = 64 * 1024;
 
-/** Size of the number of bodies in a page, and of the length of each. */
-const NUMBER_BYTES = 4;
+/** Size of the slot of a body in the record of a page. */
+const SLOT_BYTES = 4;
 /** Slot of a body that is not placed. */
 const NO_SLOT = 0xffffffff;
 
@@ -449,33 +455,10 @@ export interface StoredPage {
 }
 
 /**
- * Composes a page of bodies: their number, their lengths, and their bytes.
- *
- * @param target Memory for it.
- * @param bodyAt Body of a number, which is copied.
- * @returns The page, within the memory.
- */
-export function composePage(
-  target: Carry,
-  count: number,
-  bodyAt: (index: number) => ByteRange,
-): Buffer {
-  target.length = 0;
-  target.append(Buffer.alloc(NUMBER_BYTES * (1 + count)));
-  let head = target.bytes.writeUInt32LE(count, 0);
-  for (let i = 0; i < count; i++) {
-    const { bytes, start, end } = bodyAt(i);
-    target.append(bytes.subarray(start, end));
-    head = target.bytes.writeUInt32LE(end - start, head);
-  }
-  return target.bytes.subarray(0, target.length);
-}
-
-/**
  * Store of the bodies of cold objects in compressed pages of up to 16. Neighbours
  * share most of their text, so that each takes a few per cent of its bytes. Text
  * that unrelated objects share is in a dictionary of a few objects, which is
- * created before the first page.
+ * created before the first page. The UIDs of the bodies are left out.
  *
  * Reading a body decompresses its page; the last page stays decompressed.
  */
@@ -502,6 +485,12 @@ export class PageStore {
   /** Number and content of the page that was decompressed last. */
   #openPage = -1;
   #open: Buffer = NO_BYTES;
+  readonly #uidOf: UidOf;
+
+  /** @param uidOf Returns UIDs that pages leave out, always the same for a slot. */
+  constructor(uidOf: UidOf = () => undefined) {
+    this.#uidOf = uidOf;
+  }
 
   get objects(): number {
     return this.#objects;
@@ -563,6 +552,7 @@ export class PageStore {
       this.#scratch,
       count,
       (i) => bodyOf(slots[i] as number),
+      (i) => this.#uidOf(slots[i] as number),
     );
     const bytes = compressPage(page, this.#dictionary);
     const isPlain = this.#dictionary === undefined;
@@ -578,7 +568,7 @@ export class PageStore {
    */
   adopt({ count, length, isPlain, bytes }: StoredPage): number {
     const page = this.#free.pop() ?? this.#top++;
-    const head = NUMBER_BYTES * count;
+    const head = SLOT_BYTES * count;
     const arena = this.#arena;
     this.#lengths.set(page, isPlain ? -length : length);
     this.#addresses.set(page, arena.allocate(page, head + bytes.length));
@@ -594,7 +584,13 @@ export class PageStore {
   setSlot(address: number, slot: number): void {
     const { bytes, start } = this.#recordOf(address >>> ORDINAL_BITS);
     const ordinal = address & ORDINAL_MASK;
-    bytes.writeUInt32LE(slot, start + NUMBER_BYTES * ordinal);
+    bytes.writeUInt32LE(slot, start + SLOT_BYTES * ordinal);
+  }
+
+  #uidAt(address: number): Buffer | undefined {
+    const { bytes, start } = this.#recordOf(address >>> ORDINAL_BITS);
+    const ordinal = address & ORDINAL_MASK;
+    return this.#uidOf(bytes.readUInt32LE(start + SLOT_BYTES * ordinal));
   }
 
   /** Compressed page of an address, valid until the next call. */
@@ -613,7 +609,7 @@ export class PageStore {
   /** Body at an address, valid until another page is decompressed. */
   read(address: number): ByteRange {
     const page = this.#opened(address >>> ORDINAL_BITS);
-    return bodyIn(page, address & ORDINAL_MASK);
+    return bodyIn(page, address & ORDINAL_MASK, () => this.#uidAt(address));
   }
 
   /**
@@ -633,9 +629,11 @@ export class PageStore {
     }
     const ordinal = address & ORDINAL_MASK;
     const format = this.#formatOf(page);
+    const shared = this.#uidAt(address);
+    const uid = shared && Buffer.from(shared);
     copy.keep(
       this.#lookAt(page),
-      (frame) => bodyIn(decompressPage(frame, format), ordinal),
+      (frame) => bodyIn(decompressPage(frame, format), ordinal, () => uid),
     );
     return true;
   }
@@ -676,7 +674,7 @@ export class PageStore {
     const { bytes, start } = this.#recordOf(page);
     const slots: { slot: number; address: number }[] = [];
     for (let i = 0; i < count; i++) {
-      const slot = bytes.readUInt32LE(start + NUMBER_BYTES * i);
+      const slot = bytes.readUInt32LE(start + SLOT_BYTES * i);
       if (slot === NO_SLOT) continue;
       slots.push({ slot, address: ((page << ORDINAL_BITS) | i) >>> 0 });
     }
@@ -718,7 +716,7 @@ export class PageStore {
     const { bytes, start, end } = this.#recordOf(page);
     return {
       bytes,
-      start: start + NUMBER_BYTES * this.#counts.get(page),
+      start: start + SLOT_BYTES * this.#counts.get(page),
       end,
     };
   }
@@ -737,18 +735,4 @@ export class PageStore {
     this.#openPage = -1;
     this.#open = NO_BYTES;
   }
-}
-
-/** Body with an ordinal in a decompressed page. */
-function bodyIn(page: Buffer, ordinal: number): ByteRange {
-  const lengthAt = (i: number) => page.readUInt32LE(NUMBER_BYTES * (1 + i));
-  const count = page.readUInt32LE(0);
-  let start = NUMBER_BYTES * (1 + count);
-  for (let i = 0; i < ordinal; i++) start += lengthAt(i);
-  const end = start + lengthAt(ordinal);
-  if (ordinal < count && end <= page.length) return { bytes: page, start, end };
-  // Pages of snapshots are taken over unread.
-  throw new RangeError(
-    `Cannot read a page of a cache: its bodies must be within it: received ${count} of them, and an end at ${end} of ${page.length} bytes`,
-  );
 }

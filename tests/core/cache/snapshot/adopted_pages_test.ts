@@ -29,9 +29,9 @@ import {
   pageHead,
 } from "../../../../core/cache/snapshot/page_record.ts";
 import { WatchSnapshot } from "../../../../core/cache/snapshot/watch_snapshot.ts";
-import { composePage } from "../../../../core/cache/store/tiers.ts";
 import type { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { compressPage } from "../../../../core/cache/store/page_codec.ts";
+import { composePage } from "../../../../core/cache/store/page_layout.ts";
 import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { Carry } from "../../../../core/json/carry.ts";
@@ -216,7 +216,17 @@ const UNREADABLE: readonly {
     const content = compressPage(page, undefined);
     return { by: text, content, length: page.length };
   }),
+  { by: "no place of a UID", ...withoutPlace() },
 ];
+
+/** Page of a body that has no place for the UID that it leaves out. */
+function withoutPlace() {
+  const uid = Buffer.from("5f0f61d5-61d8-4f5c-a0f2-f2b2fd5a0a0a");
+  const body = wholeRange(`{"metadata":{"uid":"${uid}"}}`);
+  const page = composePage(new Carry(), 1, () => body, () => uid);
+  page.write("1", page.length - 5);
+  return { content: compressPage(page, undefined), length: page.length };
+}
 
 for (const { by, content, length } of UNREADABLE) {
   test(`Unreadable object of a snapshot is found and replaced: ${by}`, async () => {

@@ -51,6 +51,14 @@ function keyFor(number: number): ObjectKey {
     : { name: `web-${number >> 1}`, namespace: `ns-${number % 4}` };
 }
 
+/** UID of a new object: most are UUIDs, which compressed pages leave out. */
+function uidOf(number: number, version: number): string {
+  const digits = (number * 1_000_003 + version).toString(16);
+  return number % 3 === 0
+    ? `u${version}`
+    : `${digits.padStart(8, "0")}-61d8-4f5c-a0f2-f2b2fd5a0a0a`;
+}
+
 /** Store and a plain Map with the same history. */
 class History {
   readonly budget: MemoryBudget;
@@ -160,7 +168,7 @@ class History {
       kind: "Pod",
       metadata: {
         ...key,
-        uid: `u${step.key % 3}`,
+        uid: known?.metadata.uid ?? uidOf(step.key, version),
         resourceVersion: String(version),
         labels: { n: `${step.key}` },
       },

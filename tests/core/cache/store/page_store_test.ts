@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { BodyCopy } from "../../../../core/cache/store/bodies.ts";
 import { usableDictionary } from "../../../../core/cache/store/page_codec.ts";
 import { PageStore } from "../../../../core/cache/store/tiers.ts";
 import { rangeText, wholeRange } from "../../../../core/json/byte_range.ts";
@@ -80,4 +81,62 @@ test("PageStore reads with the dictionary with which it wrote", () => {
     assert.equal(rangeText(store.read(first + slot)), SAMPLES[slot]);
     assert.equal(rangeText(store.read(other)), "another");
   }
+});
+
+const NO_UID = "00000000-0000-0000-0000-000000000000";
+/** UID of an object of this number. */
+const uidOf = (slot: number) =>
+  `5eed0000-0000-4000-a000-${slot.toString(16).padStart(12, "0")}`;
+/** Bodies with their UID where it is found, where it is not, and without it. */
+const BODIES: readonly ((uid: string) => string)[] = [
+  (uid) => `{"metadata":{"uid":"${uid}"},"spec":"${NO_UID}"}`,
+  (uid) => `{"metadata":{"name":"${NO_UID}","uid":"${uid}"}}`,
+  (uid) => `{"metadata":{"uid":"${uid}"},"spec":["${uid}","${uid}"]}`,
+  (uid) => `{"metadata":{"uid":"${uid}"},"spec":"0000${NO_UID}0000"}`,
+  () => `{"metadata":{"uid":"${NO_UID}"}}`,
+  () => `{"spec":"${NO_UID}"}`,
+  () => "{}",
+  (uid) => uid,
+];
+
+test("PageStore reads the UIDs that its pages leave out", () => {
+  const store = new PageStore((slot) =>
+    slot === 3 ? undefined : Buffer.from(slot === 4 ? NO_UID : uidOf(slot))
+  );
+  const texts = BODIES.map((body, slot) => body(uidOf(slot)));
+  const first = store.add(
+    texts.map((_, slot) => slot),
+    (slot) => wholeRange(texts[slot]!),
+  );
+  const other = store.add([0], () => wholeRange(texts[0]!));
+  for (const [slot, text] of texts.entries()) {
+    const copy = new BodyCopy();
+    store.copy(first + slot, copy);
+    assert.equal(rangeText(store.read(other)), texts[0]);
+    assert.equal(rangeText(copy), text, "a copy of a page that is not open");
+    for (let i = 0; i < 2; i++) {
+      assert.equal(rangeText(store.read(first + slot)), text);
+    }
+    store.copy(first + slot, copy);
+    assert.equal(rangeText(copy), text, "a copy of the open page");
+  }
+});
+
+test("PageStore takes 18 bytes fewer an object for a UID that it leaves out", () => {
+  const uids = Array.from(
+    { length: 4_096 },
+    () => Buffer.from(crypto.randomUUID()),
+  );
+  const pageBytes = (store: PageStore) => {
+    for (let slot = 0; slot < uids.length; slot += 16) {
+      store.add(
+        Array.from({ length: 16 }, (_, i) => slot + i),
+        (slot) => wholeRange(`{"metadata":{"uid":"${uids[slot]}"}}`),
+      );
+    }
+    return store.allocatedBytes;
+  };
+  const saved = pageBytes(new PageStore()) -
+    pageBytes(new PageStore((slot) => uids[slot]));
+  assert.ok(saved / uids.length > 18, `${saved / uids.length}`);
 });
