@@ -62,8 +62,18 @@ const MADE_FOR: Readonly<Record<string, readonly AnyVersion[]>> = {
   "batch/Job": [{ group: "", kind: "Pod" }],
 };
 
+/** Kinds by which an operator registers its webhooks. */
+const REGISTRATIONS: readonly AnyVersion[] = ["Mutating", "Validating"].map((
+  type,
+) => ({
+  group: "admissionregistration.k8s.io",
+  kind: `${type}WebhookConfiguration`,
+}));
+
 /** Kinds that an operator names, and what the cluster makes for them. */
-export function kindsOf({ operators }: OperatorSource): readonly AnyVersion[] {
+export function kindsOf(
+  { operators, admits }: OperatorSource,
+): readonly AnyVersion[] {
   const kinds = new Map<string, AnyVersion>();
   const add = ({ group, kind }: AnyVersion) => {
     const id = `${group}/${kind}`;
@@ -76,6 +86,8 @@ export function kindsOf({ operators }: OperatorSource): readonly AnyVersion[] {
       for (const one of [kind, ...secondaryKinds, ...readOnlyKinds]) add(one);
     }
   }
+  // Otherwise its first run would ask for them, and it would run again.
+  if (admits) REGISTRATIONS.forEach(add);
   return [...kinds.values()];
 }
 

@@ -3,7 +3,7 @@ import { untyped } from "@coracle/operator/client";
 import { installCrd } from "@coracle/operator/crd";
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { planFor } from "./cluster_copy.ts";
+import { planFor, readThrough } from "./cluster_copy.ts";
 import { Site } from "./fixtures/site.ts";
 
 const called: string[] = [];
@@ -49,7 +49,13 @@ await client.create(Configuration, {
     }],
   })),
 });
-const { changes, failures } = await planFor(server.transport, "site_webhooks");
+let reads = 0;
+const { changes, failures } = await planFor(server.transport, "site_webhooks", {
+  read(kinds, { primaries }) {
+    reads++;
+    return readThrough(server.transport, { kinds, primaries });
+  },
+});
 
 test("plan: webhooks are registered as the operator registers them", () => {
   const [own] = changes.filter(({ kind }) =>
@@ -70,6 +76,10 @@ test("plan: webhooks are registered as the operator registers them", () => {
       },
     }],
   );
+});
+
+test("plan: registrations of webhooks are read with the first kinds", () => {
+  assert.equal(reads, 1);
 });
 
 test("plan: webhooks of others let everything pass and are not called", () => {
