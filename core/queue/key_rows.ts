@@ -66,8 +66,7 @@ export class KeyRows {
   heldUntil: Float64Array = NO_TIMES;
   /** Places of keys whose timer is their interval, not their retry. */
   intervals: Float64Array = NO_TIMES;
-  /** Positions in the heap of deadlines, and neighbours in a list of waiting keys. */
-  heapIndex: Int32Array = NO_INTS;
+  /** Neighbours in a list of waiting keys. */
   previous: Int32Array = NO_INTS;
   next: Int32Array = NO_INTS;
 
@@ -115,7 +114,7 @@ export class KeyRows {
     this.events[row] = 0;
     this.timerAt[row] = this.plannedAt[row] = Infinity;
     this.heldUntil[row] = 0;
-    this.intervals[row] = this.heapIndex[row] = NONE;
+    this.intervals[row] = NONE;
     this.#size++;
     return row;
   }

@@ -258,7 +258,7 @@ export class EventProcessor<P extends KubernetesObject>
     if (!this.#deps.settings.runsAtStart) return;
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
-        this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
+        this.#queue.add(key, INITIAL, this.#deps.primaries.placeOf(key));
       }
     }
   }
@@ -342,12 +342,10 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** Adds a key to the queue, and interrupts the current run of the object. */
   #add(key: string, options: AddOptions, known = -1): void {
-    const isFirst = options === INITIAL;
-    const place = known < 0 && (isFirst || this.#queue.hasFirst)
+    const place = known < 0 && (options === INITIAL || this.#queue.hasFirst)
       ? this.#deps.primaries.placeOf(key)
       : known;
-    if (isFirst) this.#queue.addFirst(key, place);
-    else this.#queue.add(key, options, place);
+    this.#queue.add(key, options, place);
     if (this.#queue.running > 0) {
       this.#queue.valueOf(key)?.run?.interrupt(options.cause as RunCause);
     }
