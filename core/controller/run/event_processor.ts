@@ -49,7 +49,6 @@ import type { RunObserver } from "./run_observers.ts";
 import {
   decideAfterRun,
   FRESH,
-  isLeaving,
   type RunPlan,
   type RunState,
   willRetry,
@@ -130,6 +129,9 @@ class Active<P extends KubernetesObject> {
     this.deleted = undefined;
   }
 }
+
+/** Taken key of an object. */
+type Item<P extends KubernetesObject> = QueueItem<Active<P>>;
 
 /**
  * Run loop of a controller: decides which object runs when, and what follows a
@@ -288,8 +290,11 @@ export class EventProcessor<P extends KubernetesObject>
     const deleting = event.header.deletionTimestamp !== undefined;
     const active = this.#queue.valueOf(key);
     if (active !== undefined) {
-      if (isLeaving(active.state, deleting)) return;
-      if (active.state.leaving) active.state = FRESH;
+      if (active.state.leaving) {
+        if (deleting) return;
+        // Its deletion and re-creation were missed: this is a new object.
+        active.state = FRESH;
+      }
       if (
         deleting && active.run?.step === "reconcile" &&
         !this.#deps.settings.allEvents
@@ -317,9 +322,7 @@ export class EventProcessor<P extends KubernetesObject>
     // A run for the deletion of an earlier object goes on.
     if (active.run?.deleted === false) active.run.abort("deletion");
     const isOurs = this.#owns(key);
-    if (isOurs) {
-      for (const observer of this.#deps.observers) observer.deleted?.(key);
-    }
+    if (isOurs) this.#observe((observer) => observer.deleted?.(key));
     if (!isOurs || !this.#deps.settings.allEvents) {
       this.forget(key);
       return;
@@ -433,7 +436,7 @@ export class EventProcessor<P extends KubernetesObject>
   // Begin: a taken key becomes a run.
 
   /** Creates the run of a queue item, unless its object is deleted or about to be. */
-  #begin(item: QueueItem<Active<P>>): Run<P> | undefined {
+  #begin(item: Item<P>): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
     const active = item.value ??= new Active<P>();
@@ -454,7 +457,7 @@ export class EventProcessor<P extends KubernetesObject>
     }
     const { state, state: { attempt, retryAt } } = active;
     const isDeleting = primary.metadata.deletionTimestamp !== undefined;
-    if (isLeaving(state, isDeleting)) return undefined;
+    if (state.leaving && isDeleting) return undefined;
     const now = clock.now();
     const last = now >= retryAt && attempt >= settings.retry.maxAttempts;
     // This run replaces a planned retry.
@@ -477,59 +480,45 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Execute: the dispatcher calls the reconciler.
 
-  #execute(item: QueueItem<Active<P>>, run: Run<P>): void {
+  #execute(item: Item<P>, run: Run<P>): void {
     const { settings, clock, dispatcher } = this.#deps;
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
+    this.#observe((observer) => observer.started?.(run));
+    const result = dispatcher.dispatch(run);
+    if (result instanceof Promise) {
+      void result.then((result) => this.#settle(item, run, result));
+    } else this.#settle(item, run, result);
+  }
+
+  #observe(call: (observer: RunObserver<P>) => void): void {
     for (const observer of this.#deps.observers) {
       try {
-        observer.started?.(run);
+        call(observer);
       } catch (error) {
         this.#onFault("observe a run", error);
       }
     }
-    const result = dispatcher.dispatch(run);
-    if (result instanceof Promise) void this.#settleLater(item, run, result);
-    else this.#settle(item, run, result);
-  }
-
-  async #settleLater(
-    item: QueueItem<Active<P>>,
-    run: Run<P>,
-    result: Promise<RunResult>,
-  ): Promise<void> {
-    this.#settle(item, run, await result);
   }
 
   // Settle: the result decides what follows.
 
-  #settle(
-    item: QueueItem<Active<P>>,
-    run: Run<P>,
-    result: RunResult,
-  ): void {
+  #settle(item: Item<P>, run: Run<P>, result: RunResult): void {
     run.ended(this.#deps.clock.now());
-    const active = item.value as Active<P>;
-    active.run = undefined;
-    const plan = this.#plan(item, active, run, result);
-    for (const observer of this.#deps.observers) {
-      try {
-        observer.ended?.(run, result, plan);
-      } catch (error) {
-        this.#onFault("observe a run", error);
-      }
-    }
+    const plan = this.#plan(item, run, result);
+    this.#observe((observer) => observer.ended?.(run, result, plan));
     this.#end(item);
   }
 
   /** Plans the next run of an object, unless the object was deleted. */
   #plan(
-    item: QueueItem<Active<P>>,
-    active: Active<P>,
+    item: Item<P>,
     run: Run<P>,
     { end }: RunResult,
   ): RunPlan | undefined {
     const { settings } = this.#deps;
     const { key, endedAt: now } = run;
+    const active = item.value as Active<P>;
+    active.run = undefined;
     if (item.isRemoved) return undefined;
     if (wasCutShort(run, end)) {
       // An aborted run had no time to succeed, so this is no failure, and if it
@@ -603,7 +592,7 @@ export class EventProcessor<P extends KubernetesObject>
     else if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
   }
 
-  #end(item: QueueItem<Active<P>>): void {
+  #end(item: Item<P>): void {
     const active = item.value;
     if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
