@@ -450,7 +450,7 @@ export class EventProcessor<P extends KubernetesObject>
         // Only its key, until it is read.
         : isUnread
         ? { metadata: parseKey(key) } as P
-        : primaries.getAt(place, cause.type === "initial" ? "peek" : "get"));
+        : primaries.getAt(place, isNewState(cause) ? "read" : "get"));
     if (primary === undefined || !this.#owns(key)) {
       active.reset();
       return undefined;
@@ -761,4 +761,9 @@ export class EventProcessor<P extends KubernetesObject>
 
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });
+}
+
+/** Whether a run has a state of its object that no run has read yet. */
+function isNewState({ type }: RunCause): boolean {
+  return type === "initial" || type === "added" || type === "modified";
 }
