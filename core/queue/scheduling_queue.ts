@@ -17,11 +17,7 @@ import {
 } from "./key_rows.ts";
 import { PlaceTimes } from "./place_times.ts";
 import { ReadyLists } from "./ready_lists.ts";
-import {
-  type Limiter,
-  type RateLimitWindow,
-  RunWindows,
-} from "./run_windows.ts";
+import { type Limiter, type RateLimitWindow, RunWindows } from "./limits.ts";
 
 /** Maximum number of deadlines that one turn of the event loop handles. */
 const DEADLINES_PER_TURN = 5_000;
