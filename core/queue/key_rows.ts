@@ -28,9 +28,9 @@ export const NONE = -1;
 export const UNPLACED = -2;
 
 /**
- * Table of the keys that are not idle: a row of typed arrays for each, some 110 bytes with its share of the index, beside the text of
- * the key.
- * Rows are used again, and after a burst the memory is given back.
+ * Table of the keys that are not idle: a row of typed arrays for each, some 100
+ * bytes with its share of the index, beside the text of the key. Rows are used
+ * again, and after a burst the memory is given back.
  *
  * The index is a hash table with linear probing. The hash of a key stands beside
  * its row: comparing, moving and growing then read no other memory, which a table

@@ -245,10 +245,10 @@ export class SchedulingQueue<V = unknown> {
     for (const row of rows.rows()) {
       const hasTimer = (rows.timerAt[row] as number) < Infinity &&
         rows.intervals[row] === NONE;
-      if (
-        rows.states[row] !== IDLE || (rows.events[row] as number) > 0 ||
-        (rows.plannedAt[row] as number) < Infinity || hasTimer
-      ) yield rows.key(row) as string;
+      const isPlanned = (rows.plannedAt[row] as number) < Infinity;
+      if (hasTimer || isPlanned || !this.#isIdle(row)) {
+        yield rows.key(row) as string;
+      }
     }
     for (const place of this.#times.waitingPlaces()) {
       const key = this.#keyAt(place);
