@@ -456,6 +456,8 @@ export class SchedulingQueue<V = unknown> {
       : place < 0
       ? UNPLACED
       : place;
+    // A cancelled one is not counted, however long the run takes.
+    if (at === Infinity) this.#updateDeadline(row);
   }
 
   /** Reschedules a taken key. */

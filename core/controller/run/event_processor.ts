@@ -14,7 +14,7 @@ import {
 } from "../../cache/informer/cache_event.ts";
 import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
-import { guardedRandom } from "../../callback.ts";
+import { attempt, guardedRandom } from "../../callback.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
@@ -322,7 +322,11 @@ export class EventProcessor<P extends KubernetesObject>
     // A run for the deletion of an earlier object goes on.
     if (active.run?.deleted === false) active.run.abort("deletion");
     const isOurs = this.#owns(key);
-    if (isOurs) this.#observe((observer) => observer.deleted?.(key));
+    if (isOurs) {
+      for (const observer of this.#deps.observers) {
+        attempt(() => observer.deleted?.(key), this.#onObserverFault);
+      }
+    }
     if (!isOurs || !this.#deps.settings.allEvents) {
       this.forget(key);
       return;
@@ -483,19 +487,21 @@ export class EventProcessor<P extends KubernetesObject>
   #execute(item: Item<P>, run: Run<P>): void {
     const { settings, clock, dispatcher } = this.#deps;
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
-    this.#observe((observer) => observer.started?.(run));
+    this.#observe(run);
     const result = dispatcher.dispatch(run);
     if (result instanceof Promise) {
       void result.then((result) => this.#settle(item, run, result));
     } else this.#settle(item, run, result);
   }
 
-  #observe(call: (observer: RunObserver<P>) => void): void {
+  /** Tells observers of the start of a run, or of its end. */
+  #observe(run: Run<P>, result?: RunResult, plan?: RunPlan): void {
     for (const observer of this.#deps.observers) {
       try {
-        call(observer);
+        if (result === undefined) observer.started?.(run);
+        else observer.ended?.(run, result, plan);
       } catch (error) {
-        this.#onFault("observe a run", error);
+        this.#onObserverFault(error);
       }
     }
   }
@@ -505,7 +511,7 @@ export class EventProcessor<P extends KubernetesObject>
   #settle(item: Item<P>, run: Run<P>, result: RunResult): void {
     run.ended(this.#deps.clock.now());
     const plan = this.#plan(item, run, result);
-    this.#observe((observer) => observer.ended?.(run, result, plan));
+    this.#observe(run, result, plan);
     this.#end(item);
   }
 
@@ -758,6 +764,9 @@ export class EventProcessor<P extends KubernetesObject>
       if (!waiter()) this.#waiters.add(waiter);
     });
   }
+
+  readonly #onObserverFault = (error: unknown): void =>
+    this.#onFault("observe a run", error);
 
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });

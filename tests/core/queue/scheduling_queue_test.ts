@@ -149,6 +149,13 @@ test("SchedulingQueue frees a cancelled deadline immediately [3.9.8]", () => {
   }
   assert.equal(queue.delayed, 1);
   assert.equal(clock.pendingTimers, 1);
+  queue.add("a", ADDED);
+  const item = take(queue);
+  queue.setTimer(item, Infinity, "retry");
+  assert.equal(queue.delayed, 0);
+  queue.setTimer(item, clock.now() + 36_000_000, "interval");
+  queue.done(item);
+  assert.equal(queue.delayed, 1);
   queue.remove("a");
   assert.equal(queue.delayed, 0);
   assert.equal(clock.pendingTimers, 0);
