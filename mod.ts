@@ -146,7 +146,7 @@ export type {
   RetryPolicy,
   RetryPolicyOptions,
 } from "./core/queue/retry_policy.ts";
-export type { RateLimitWindow } from "./core/queue/run_windows.ts";
+export type { RateLimitWindow } from "./core/queue/limits.ts";
 export type { Tracer } from "./core/tracing.ts";
 export {
   cachingInboundSource,

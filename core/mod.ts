@@ -113,6 +113,9 @@ export {
   type RetryPolicy,
   type RetryPolicyOptions,
 } from "./queue/retry_policy.ts";
-export type { TokenBucketOptions } from "./queue/token_bucket.ts";
-export type { Limiter, RateLimitWindow } from "./queue/run_windows.ts";
+export type {
+  Limiter,
+  RateLimitWindow,
+  TokenBucketOptions,
+} from "./queue/limits.ts";
 export type { Span, Tracer } from "./tracing.ts";

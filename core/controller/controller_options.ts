@@ -23,13 +23,11 @@ import {
 } from "../queue/retry_policy.ts";
 import {
   BUCKET_RULES,
-  type TokenBucketOptions,
-} from "../queue/token_bucket.ts";
-import {
   type Limiter,
   type RateLimitWindow,
+  type TokenBucketOptions,
   WINDOW_RULES,
-} from "../queue/run_windows.ts";
+} from "../queue/limits.ts";
 import type { EventSource } from "./event_source.ts";
 import { FILTER_RULES, type Filters } from "./filters.ts";
 import { checkFinalizer } from "./finalizer.ts";

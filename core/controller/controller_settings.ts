@@ -13,8 +13,11 @@ import {
 import type { SelectionOptions } from "../api/selection.ts";
 import type { TokenBucket } from "../pace.ts";
 import { exponentialBackoff, type RetryPolicy } from "../queue/retry_policy.ts";
-import { tokenBucket } from "../queue/token_bucket.ts";
-import type { Limiter, RateLimitWindow } from "../queue/run_windows.ts";
+import {
+  type Limiter,
+  type RateLimitWindow,
+  tokenBucket,
+} from "../queue/limits.ts";
 import {
   CONTROLLER_OPTIONS,
   type ControllerOptions,

@@ -28,9 +28,9 @@ export const NONE = -1;
 export const UNPLACED = -2;
 
 /**
- * Table of the keys that are not idle: a row of typed arrays for each, some 110 bytes with its share of the index, beside the text of
- * the key.
- * Rows are used again, and after a burst the memory is given back.
+ * Table of the keys that are not idle: a row of typed arrays for each, some 100
+ * bytes with its share of the index, beside the text of the key. Rows are used
+ * again, and after a burst the memory is given back.
  *
  * The index is a hash table with linear probing. The hash of a key stands beside
  * its row: comparing, moving and growing then read no other memory, which a table
@@ -66,8 +66,7 @@ export class KeyRows {
   heldUntil: Float64Array = NO_TIMES;
   /** Places of keys whose timer is their interval, not their retry. */
   intervals: Float64Array = NO_TIMES;
-  /** Positions in the heap of deadlines, and neighbours in a list of waiting keys. */
-  heapIndex: Int32Array = NO_INTS;
+  /** Neighbours in a list of waiting keys. */
   previous: Int32Array = NO_INTS;
   next: Int32Array = NO_INTS;
 
@@ -115,7 +114,7 @@ export class KeyRows {
     this.events[row] = 0;
     this.timerAt[row] = this.plannedAt[row] = Infinity;
     this.heldUntil[row] = 0;
-    this.intervals[row] = this.heapIndex[row] = NONE;
+    this.intervals[row] = NONE;
     this.#size++;
     return row;
   }

@@ -1,8 +1,7 @@
-const PAGE_LENGTH = 4_096;
 const FIRST_LENGTH = 16;
 
 /** Times of a place that has none, and of one that waits. */
-const NONE = 0;
+const NONE = Infinity;
 const WAITING = -1;
 
 /** Neighbouring places. */
@@ -11,8 +10,8 @@ interface Page {
   readonly number: number;
   /** Due time of each place, or a mark. */
   times: Float64Array;
-  waiting: number;
-  delayed: number;
+  /** Number of places with a due time or a mark. */
+  used: number;
   /** Lower bound of the due times. */
   earliest: number;
   /** Time at which the first of its places began to wait. */
@@ -29,84 +28,66 @@ export interface TakenPlace {
 }
 
 /**
- * Times of keys that do nothing but wait for their first run, or for the end of
- * their interval: eight bytes for each, by its place. A place is a number from 0
- * that the owner of the keys gives them; neighbours share memory.
+ * Times of places, eight bytes for each: when it is due, or that it waits for its
+ * turn. A place is a number from 0; neighbours share memory.
  *
  * Waiting places are taken by a cursor, page by page. Due times are found by a
  * sweep of the pages that may have one: setting a time is a comparison.
  */
 export class PlaceTimes {
+  readonly #pageLength: number;
   readonly #pages: Map<number, Page> = new Map();
   /** Pages with waiting places, the one of the cursor first. */
   readonly #round: Page[] = [];
   /** Position of the cursor in its page. */
   #cursor = 0;
-  #waiting = 0;
-  #delayed = 0;
-
   /** Number of places that wait. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
+  waiting = 0;
   /** Number of places with a due time. */
-  get delayed(): number {
-    return this.#delayed;
-  }
-
+  delayed = 0;
   /** Lower bound of the due times; infinite if there are none. */
-  get earliest(): number {
-    let earliest = Infinity;
-    for (const page of this.#pages.values()) {
-      earliest = Math.min(earliest, page.earliest);
-    }
-    return earliest;
+  earliest: number = Infinity;
+
+  /** @param pageLength Number of places of a page: less is swept, and more kept. */
+  constructor(pageLength = 4_096) {
+    this.#pageLength = pageLength;
   }
 
   isWaiting(place: number): boolean {
-    return this.#waiting > 0 && this.#time(place) === WAITING;
+    return this.waiting > 0 && this.#time(place) === WAITING;
   }
 
   /** Lets a place wait; its due time is dropped. */
   wait(place: number, now: number): void {
-    const page = this.#set(place, WAITING);
-    if (page.waiting === 1) page.since = now;
+    const page = this.#change(place, WAITING);
     if (page.isInRound) return;
     page.isInRound = true;
+    page.since = now;
     this.#round.push(page);
   }
 
-  /** Sets the due time of a place, which waits no longer. */
-  delay(place: number, due: number): void {
-    const page = this.#set(place, due);
+  /** Sets the due time of a place, which waits no longer; infinite if it has none. */
+  set(place: number, due: number): void {
+    if (due === NONE && this.#time(place) === NONE) return;
+    const page = this.#change(place, due);
     page.earliest = Math.min(page.earliest, due);
-  }
-
-  /** Drops the time of a place. */
-  clear(place: number): void {
-    if (this.#time(place) === NONE) return;
-    const page = this.#set(place, NONE);
-    if (page.waiting + page.delayed === 0) this.#pages.delete(page.number);
+    this.earliest = Math.min(this.earliest, due);
   }
 
   /** Gives the time of a place to another one, unless that has an earlier one. */
   move(from: number, to: number, now: number): void {
     const time = this.#time(from);
-    const known = this.#time(to);
-    this.clear(from);
+    const isEarlier = time < this.#time(to);
+    this.set(from, NONE);
     if (time === WAITING) this.wait(to, now);
-    else if (time !== NONE && (known === NONE || time < known)) {
-      this.delay(to, time);
-    }
+    else if (isEarlier) this.set(to, time);
   }
 
   /** Places that wait. */
   *waitingPlaces(): Generator<number, void, undefined> {
-    for (const { number, times, waiting } of this.#pages.values()) {
-      if (waiting === 0) continue;
+    for (const { number, times } of this.#round) {
       for (let at = 0; at < times.length; at++) {
-        if (times[at] === WAITING) yield number * PAGE_LENGTH + at;
+        if (times[at] === WAITING) yield number * this.#pageLength + at;
       }
     }
   }
@@ -115,92 +96,84 @@ export class PlaceTimes {
   take(): TakenPlace {
     for (;;) {
       const page = this.#round[0] as Page;
-      const { times, since } = page;
-      const at = page.waiting === 0 ? -1 : times.indexOf(WAITING, this.#cursor);
+      const { number, times, since } = page;
+      const at = times.indexOf(WAITING, this.#cursor);
       if (at >= 0) {
         this.#cursor = at + 1;
-        const place = page.number * PAGE_LENGTH + at;
-        this.clear(place);
+        const place = number * this.#pageLength + at;
+        this.set(place, NONE);
         return { place, since };
       }
       this.#cursor = 0;
       this.#round.shift();
-      page.isInRound = page.waiting > 0;
+      page.isInRound = times.includes(WAITING);
       if (page.isInRound) this.#round.push(page);
     }
   }
 
   /** Removes places that are due, at most so many; returns them. */
-  takeDue(now: number, limit: number): readonly number[] {
+  takeDue(now: number, limit: number): number[] {
     const due: number[] = [];
+    this.earliest = Infinity;
     for (const page of this.#pages.values()) {
-      if (page.earliest > now) continue;
-      const { times, number } = page;
-      page.earliest = Infinity;
-      for (let at = 0; at < times.length; at++) {
-        const time = times[at] as number;
-        if (time <= 0) continue;
-        if (time <= now && due.length < limit) {
-          due.push(number * PAGE_LENGTH + at);
-        } else if (time < page.earliest) page.earliest = time;
+      if (page.earliest <= now && due.length < limit) {
+        const { times, number } = page;
+        page.earliest = Infinity;
+        for (let at = 0; at < times.length; at++) {
+          const time = times[at] as number;
+          if (time === WAITING) continue;
+          if (time <= now && due.length < limit) {
+            due.push(number * this.#pageLength + at);
+          } else if (time < page.earliest) page.earliest = time;
+        }
       }
-      if (due.length === limit) break;
+      this.earliest = Math.min(this.earliest, page.earliest);
     }
-    for (const place of due) this.clear(place);
+    for (const place of due) this.set(place, NONE);
     return due;
   }
 
-  /** Drops all times. */
-  reset(): void {
-    this.#pages.clear();
-    this.#round.length =
-      this.#cursor =
-      this.#waiting =
-      this.#delayed =
-        0;
-  }
-
   #time(place: number): number {
-    const page = this.#pages.get(Math.floor(place / PAGE_LENGTH));
-    return page?.times[place % PAGE_LENGTH] ?? NONE;
+    const page = this.#pages.get(Math.floor(place / this.#pageLength));
+    return page?.times[place % this.#pageLength] ?? NONE;
   }
 
-  #set(place: number, time: number): Page {
-    const number = Math.floor(place / PAGE_LENGTH);
+  /** Changes the time of a place; a page without any is dropped. */
+  #change(place: number, time: number): Page {
+    const number = Math.floor(place / this.#pageLength);
+    const at = place % this.#pageLength;
     let page = this.#pages.get(number);
     if (page === undefined) {
       page = {
         number,
-        times: new Float64Array(FIRST_LENGTH),
-        waiting: 0,
-        delayed: 0,
+        times: new Float64Array(FIRST_LENGTH).fill(NONE),
+        used: 0,
         earliest: Infinity,
         since: 0,
         isInRound: false,
       };
       this.#pages.set(number, page);
     }
-    const at = place % PAGE_LENGTH;
-    if (at >= page.times.length) {
-      let { length } = page.times;
+    let { times } = page;
+    if (at >= times.length) {
+      let { length } = times;
       while (length <= at) length *= 2;
-      const times = new Float64Array(length);
+      times = new Float64Array(length).fill(NONE);
       times.set(page.times);
       page.times = times;
     }
-    this.#count(page, page.times[at] as number, -1);
+    this.#count(page, times[at] as number, -1);
     this.#count(page, time, 1);
-    page.times[at] = time;
+    times[at] = time;
+    if (page.used === 0) this.#pages.delete(number);
+    if (this.delayed === 0) this.earliest = Infinity;
     return page;
   }
 
   #count(page: Page, time: number, change: number): void {
-    if (time === WAITING) {
-      page.waiting += change;
-      this.#waiting += change;
-    } else if (time !== NONE) {
-      page.delayed += change;
-      this.#delayed += change;
-    }
+    if (time === NONE) return;
+    page.used += change;
+    if (time === WAITING) this.waiting += change;
+    else this.delayed += change;
   }
 }

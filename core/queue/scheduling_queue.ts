@@ -17,12 +17,7 @@ import {
 } from "./key_rows.ts";
 import { PlaceTimes } from "./place_times.ts";
 import { ReadyLists } from "./ready_lists.ts";
-import { TimerHeap } from "./timer_heap.ts";
-import {
-  type Limiter,
-  type RateLimitWindow,
-  RunWindows,
-} from "./run_windows.ts";
+import { type Limiter, type RateLimitWindow, RunWindows } from "./limits.ts";
 
 /** Maximum number of deadlines that one turn of the event loop handles. */
 const DEADLINES_PER_TURN = 5_000;
@@ -170,12 +165,14 @@ export class SchedulingQueue<V = unknown> {
   readonly #windows: RunWindows | undefined;
   readonly #keyAt: (place: number) => string | undefined;
   readonly #causes: SchedulingQueueOptions["causes"];
-  readonly #times: PlaceTimes = new PlaceTimes();
-  /** Time of the next sweep of the intervals. */
-  #sweepDue = Infinity;
+  /** First runs and intervals of keys with places. */
+  #times: PlaceTimes = new PlaceTimes();
+  /** Time before which the intervals are not swept. */
+  #noSweepBefore = 0;
   readonly #rows: KeyRows = new KeyRows();
   readonly #ready: ReadyLists = new ReadyLists(this.#rows);
-  readonly #deadlines: TimerHeap = new TimerHeap(this.#rows);
+  /** Earliest deadlines of rows. */
+  readonly #deadlines: PlaceTimes = new PlaceTimes(256);
   #timer: Timer | undefined;
   /** Due time of the clock's timer. */
   #timerDue = Infinity;
@@ -209,7 +206,7 @@ export class SchedulingQueue<V = unknown> {
 
   /** Number of keys with a deadline. */
   get delayed(): number {
-    return this.#deadlines.size + this.#times.delayed;
+    return this.#deadlines.delayed + this.#times.delayed;
   }
 
   /** Number of keys that take more memory than a place. */
@@ -248,10 +245,10 @@ export class SchedulingQueue<V = unknown> {
     for (const row of rows.rows()) {
       const hasTimer = (rows.timerAt[row] as number) < Infinity &&
         rows.intervals[row] === NONE;
-      if (
-        rows.states[row] !== IDLE || (rows.events[row] as number) > 0 ||
-        (rows.plannedAt[row] as number) < Infinity || hasTimer
-      ) yield rows.key(row) as string;
+      const isPlanned = (rows.plannedAt[row] as number) < Infinity;
+      if (hasTimer || isPlanned || !this.#isIdle(row)) {
+        yield rows.key(row) as string;
+      }
     }
     for (const place of this.#times.waitingPlaces()) {
       const key = this.#keyAt(place);
@@ -264,29 +261,24 @@ export class SchedulingQueue<V = unknown> {
   /**
    * Adds a key: it waits to run, or runs again if it is running.
    *
-   * @param place Place of the key if it may wait there for its first run.
+   * @param place Place of the key, where it may wait for its first run; -1 if it
+   * has none, or nothing waits there.
    */
   add(key: string, add: AddOptions, place: number = NONE): void {
-    const row = this.#rows.findOrAdd(key);
-    if (place >= 0 && this.#times.isWaiting(place)) {
-      this.#times.clear(place);
-      this.#addRow(row, this.#causes.first);
-    }
-    this.#addRow(row, add);
-  }
-
-  /**
-   * Adds the first run of a key, which waits by its place; without a place as
-   * other keys do.
-   */
-  addFirst(key: string, place: number): void {
-    if (place < 0 || this.#rows.find(key) >= 0) {
-      this.add(key, this.#causes.first, place);
+    const times = this.#times;
+    const { first } = this.#causes;
+    if (place >= 0 && add === first && this.#rows.find(key) < 0) {
+      const wasReady = this.waiting > 0;
+      times.wait(place, this.#clock.now());
+      if (!wasReady) this.#onReady();
       return;
     }
-    const wasReady = this.waiting > 0;
-    this.#times.wait(place, this.#clock.now());
-    if (!wasReady) this.#onReady();
+    const row = this.#rows.findOrAdd(key);
+    if (place >= 0 && times.isWaiting(place)) {
+      times.set(place, Infinity);
+      this.#addRow(row, first);
+    }
+    this.#addRow(row, add);
   }
 
   /**
@@ -305,9 +297,7 @@ export class SchedulingQueue<V = unknown> {
     const rows = this.#rows;
     if (at === Infinity) return;
     if (place >= 0 && rows.find(key) < 0) {
-      this.#times.delay(place, at);
-      if (at >= this.#sweepDue) return;
-      this.#sweepDue = at;
+      this.#times.set(place, at);
       this.#setTimer();
       return;
     }
@@ -373,22 +363,19 @@ export class SchedulingQueue<V = unknown> {
 
   /** Drops what a key has at its place, and keeps its pending run and deadlines. */
   clearPlace(place: number): void {
-    this.#times.clear(place);
-    if (this.#times.delayed > 0 || this.#sweepDue === Infinity) return;
-    this.#sweepDue = Infinity;
+    this.#times.set(place, Infinity);
     this.#setTimer();
   }
 
   /** Moves what a key has at its place to another one; -1 if it has none now. */
   move(from: number, to: number): void {
-    if (to < 0) this.#times.clear(from);
+    if (to < 0) this.#times.set(from, Infinity);
     else this.#times.move(from, to, this.#clock.now());
   }
 
   /** Removes all keys with their pending runs and deadlines. */
   clear(): void {
-    this.#times.reset();
-    this.#sweepDue = Infinity;
+    this.#times = new PlaceTimes();
     this.#setTimer();
     for (const row of this.#rows.rows()) this.#removeRow(row);
   }
@@ -446,7 +433,7 @@ export class SchedulingQueue<V = unknown> {
     return row;
   }
 
-  // While a key is taken.
+  // While a key is taken: deadlines that count when its run is done.
 
   /**
    * Sets the timer of a taken key.
@@ -462,28 +449,25 @@ export class SchedulingQueue<V = unknown> {
   ): void {
     const rows = this.#rows;
     const { row } = taken;
-    if (place >= 0) this.#times.clear(place);
-    const interval = place < 0 ? UNPLACED : place;
+    if (place >= 0) this.#times.set(place, Infinity);
     rows.timerAt[row] = at;
-    rows.intervals[row] = cause === "retry" ? NONE : interval;
-    // An interval needs no deadline if the run ends without anything else.
-    const isAlone = (rows.intervals[row] as number) >= 0 &&
-      (rows.heapIndex[row] as number) < 0;
-    if (!isAlone) this.#updateDeadline(row);
+    rows.intervals[row] = cause === "retry"
+      ? NONE
+      : place < 0
+      ? UNPLACED
+      : place;
+    // A cancelled one is not counted, however long the run takes.
+    if (at === Infinity) this.#updateDeadline(row);
   }
 
   /** Reschedules a taken key. */
   reschedule(taken: QueueItem, at: number): void {
-    const { row } = taken;
-    this.#rows.plannedAt[row] = at;
-    this.#updateDeadline(row);
+    this.#rows.plannedAt[taken.row] = at;
   }
 
   /** Collects the adds of a taken key until a time into one run. */
   hold(taken: QueueItem, until: number): void {
-    const { row } = taken;
-    this.#rows.heldUntil[row] = Math.max(until, 0);
-    this.#updateDeadline(row);
+    this.#rows.heldUntil[taken.row] = Math.max(until, 0);
   }
 
   /** Ends a hold early, unless it is over or was replaced. */
@@ -508,6 +492,7 @@ export class SchedulingQueue<V = unknown> {
     }
     this.#running--;
     this.#rows.states[row] = IDLE;
+    this.#updateDeadline(row);
     this.#wait(row);
   }
 
@@ -549,7 +534,6 @@ export class SchedulingQueue<V = unknown> {
       this.#forgetIdle(row);
       return;
     }
-    if ((rows.intervals[row] as number) >= 0) this.#updateDeadline(row);
     const now = this.#clock.now();
     if ((rows.heldUntil[row] as number) > now) return;
     rows.states[row] = WAITING;
@@ -558,42 +542,55 @@ export class SchedulingQueue<V = unknown> {
     if (this.#waiting++ === 0 && !this.hasFirst) this.#onReady();
   }
 
-  /** Frees the row of an idle key that has nothing but an interval at its place. */
+  /** Whether a row has no run to wait for. */
+  #isIdle(row: number): boolean {
+    return this.#rows.states[row] === IDLE && this.#rows.events[row] === 0;
+  }
+
+  /** Frees the row of an idle key that nothing is known of. */
   #forgetIdle(row: number): void {
-    const rows = this.#rows;
-    if (rows.states[row] !== IDLE || (rows.events[row] as number) > 0) return;
-    const place = rows.intervals[row] as number;
-    const due = rows.timerAt[row] as number;
-    if (place >= 0 && due < Infinity) {
-      if (rows.plannedAt[row] === Infinity && rows.heldUntil[row] === 0) {
-        rows.timerAt[row] = Infinity;
-        this.#times.delay(place, due);
-        if (due < this.#sweepDue) this.#sweepDue = due;
-      }
-      this.#updateDeadline(row);
-    }
     if (
-      (rows.heapIndex[row] as number) < 0 && rows.values[row] === undefined &&
-      !this.#windows?.has(row)
-    ) rows.remove(row);
+      this.#isIdle(row) && this.#due(row) === Infinity &&
+      this.#rows.values[row] === undefined && !this.#windows?.has(row)
+    ) this.#rows.remove(row);
   }
 
   // Deadlines.
 
-  #updateDeadline(row: number): void {
+  /** Earliest deadline of a row. */
+  #due(row: number): number {
     const { timerAt, plannedAt, heldUntil } = this.#rows;
-    const due = Math.min(
+    return Math.min(
       timerAt[row] as number,
       plannedAt[row] as number,
       (heldUntil[row] as number) || Infinity,
     );
-    this.#deadlines.set(row, due);
+  }
+
+  /** Notes the earliest deadline of a row; a lone interval moves to its place. */
+  #updateDeadline(row: number): void {
+    const { timerAt, plannedAt, heldUntil, intervals } = this.#rows;
+    const place = intervals[row] as number;
+    const at = timerAt[row] as number;
+    if (
+      place >= 0 && at < Infinity && this.#isIdle(row) &&
+      plannedAt[row] === Infinity && heldUntil[row] === 0
+    ) {
+      this.#times.set(place, at);
+      timerAt[row] = Infinity;
+    }
+    this.#deadlines.set(row, this.#due(row));
     this.#setTimer();
+  }
+
+  /** Time of the next sweep of the intervals. */
+  get #sweepDue(): number {
+    return Math.max(this.#times.earliest, this.#noSweepBefore);
   }
 
   /** Sets the timer of the clock for the earliest deadline. */
   #setTimer(): void {
-    const due = Math.min(this.#deadlines.firstDue, this.#sweepDue);
+    const due = Math.min(this.#deadlines.earliest, this.#sweepDue);
     // A timer that fires too early finds nothing due and sets the next one.
     if (due < Infinity && due >= this.#timerDue) return;
     this.#timer?.cancel();
@@ -609,9 +606,11 @@ export class SchedulingQueue<V = unknown> {
     // As long as it is the least of all, no timer is set.
     this.#timerDue = -Infinity;
     const now = this.#clock.now();
-    for (let count = 0; count < DEADLINES_PER_TURN; count++) {
-      if (this.#deadlines.firstDue > now) break;
-      this.#meetDeadlines(this.#deadlines.first, now);
+    const due = this.#deadlines.takeDue(now, DEADLINES_PER_TURN);
+    due.sort((a, b) => this.#due(a) - this.#due(b));
+    for (const row of due) {
+      // It may have been freed since.
+      if (this.#rows.key(row) !== undefined) this.#meetDeadlines(row, now);
     }
     if (this.#sweepDue <= now) this.#sweep(now);
     this.#timerDue = Infinity;
@@ -641,10 +640,9 @@ export class SchedulingQueue<V = unknown> {
       if (key === undefined) continue;
       this.#addRow(this.#rows.findOrAdd(key), this.#causes.interval);
     }
-    const { earliest, delayed } = this.#times;
-    const pause = delayed > MANY_INTERVALS && due.length < DEADLINES_PER_TURN
-      ? SWEEP_PAUSE_MS
+    const isMany = this.#times.delayed > MANY_INTERVALS;
+    this.#noSweepBefore = isMany && due.length < DEADLINES_PER_TURN
+      ? now + SWEEP_PAUSE_MS
       : 0;
-    this.#sweepDue = Math.max(earliest, now + pause);
   }
 }

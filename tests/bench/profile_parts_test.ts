@@ -28,7 +28,7 @@ test("A profile's time goes to the parts of files, without waiting", () => {
     node(2, "scan", "file:///home/a/core/json/event_scanner.ts"),
     node(3, "(garbage collector)", ""),
     node(4, "(idle)", ""),
-    node(5, "toString", "file:///home/a/core/queue/timer_heap.ts"),
+    node(5, "toString", "file:///home/a/core/queue/place_times.ts"),
   ];
   assert.deepEqual(partTimes(nodes), {
     other: 100,

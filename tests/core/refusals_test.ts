@@ -7,8 +7,7 @@ import {
   listRequest,
   watchRequest,
 } from "../../core/client/request.ts";
-import { RunWindows } from "../../core/queue/run_windows.ts";
-import { tokenBucket } from "../../core/queue/token_bucket.ts";
+import { RunWindows, tokenBucket } from "../../core/queue/limits.ts";
 import { testRefusals } from "../support/refusals.ts";
 import { ScriptedTransport } from "../support/scripted_transport.ts";
 import { z } from "zod";

@@ -197,9 +197,12 @@ scenario(
     const operator = fixture.operator();
     const labels = { run: "first" };
     const controller = operator.register(ConfigMap, {
-      reconcile({ data }) {
-        runs++;
+      async reconcile({ data }, ctx) {
         assert.equal(data?.["value"], "first");
+        // It changes nothing, and is compared with what the run has read.
+        const stored = await ctx.patch(ConfigMap, ctx.key, { data });
+        assert.ok(Object.isFrozen(stored.data));
+        runs++;
       },
     }, { labelSelector: "run=first" });
     for (let index = 0; index < OBJECTS; index++) {

@@ -387,9 +387,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   /**
    * Object at a place, as {@linkcode get} returns it.
    *
-   * @param by `peek` in a pass over all objects: none of them is kept decoded.
+   * @param by `read` by who neither changes the object nor hands it out: it is not
+   * kept decoded, and perhaps not frozen.
    */
-  getAt(place: number, by?: "get" | "peek"): T | undefined {
+  getAt(place: number, by?: "get" | "read"): T | undefined {
     const [number, slot] = storeAndSlot(place);
     return this.#stores.get(number)?.getAt(slot, by);
   }

@@ -51,6 +51,21 @@ export class ObjectDecoder<T extends KubernetesObject> {
     return body === undefined ? undefined : this.decode(body);
   }
 
+  /**
+   * Object in a slot for a reader who neither changes it nor hands it out, and
+   * soon forgets it: if it is not cached, it is not frozen and shares no parts, which
+   * would take longer than parsing it.
+   */
+  read(slot: number): T | undefined {
+    const known = this.cache.peek(slot);
+    if (known !== undefined) return known;
+    const body = this.#bodies.read(slot);
+    if (body === undefined) return undefined;
+    const object = parseRange(body) as T;
+    this.#writer.guard(object);
+    return object;
+  }
+
   /** Decodes and freezes an object. */
   decode(body: ByteRange): T {
     const object = parseRange(body) as T;

@@ -451,10 +451,11 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   /**
    * Object in a slot, frozen; undefined if none exists.
    *
-   * @param by `peek` in a pass over all objects: none of them is kept decoded.
+   * @param by `read` by who neither changes the object nor hands it out: it is not
+   * kept decoded, and perhaps not frozen.
    * @throws {Error} If only its key is stored.
    */
-  getAt(slot: number, by: "get" | "peek" = "get"): T | undefined {
+  getAt(slot: number, by: "get" | "read" = "get"): T | undefined {
     return this.#table.isUsed(slot)
       ? this.#present(slot, this.#decoded(slot, by))
       : undefined;
@@ -711,13 +712,13 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#table.allocatedBytes + this.#indexes.allocatedBytes;
   }
 
-  #decoded(slot: number, by: "get" | "peek" = "get"): T | undefined {
+  #decoded(slot: number, by: "get" | "read" = "get"): T | undefined {
     const object = this.#decode(slot, by);
     this.#charge();
     return object;
   }
 
-  #decode(slot: number, by: "get" | "peek"): T | undefined {
+  #decode(slot: number, by: "get" | "peek" | "read"): T | undefined {
     try {
       return this.#decoder[by](slot);
     } catch (error) {

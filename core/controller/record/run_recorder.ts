@@ -247,6 +247,8 @@ export class RunRecorder {
       primaries: delegating(primaries, {
         cache: delegating(cache, {
           get: (key) => primary("primary", key, () => cache.get(key)),
+          // A run reads again what it has been given, so that it is recorded.
+          resourceVersion: () => undefined,
           read: (key) => primary("primary", key, () => cache.read(key)),
           has: (key) => primary("has", key, () => cache.has(key)),
           keys: () => primary("keys", "*", () => [...cache.keys()]),

@@ -38,8 +38,6 @@ export interface DispatcherDeps<P extends KubernetesObject> {
 interface ActiveRun<P extends KubernetesObject> {
   readonly run: Run<P>;
   readonly context: RunContext<P>;
-  /** State of the primary; the reconciler gets a copy. */
-  readonly primary: P;
 }
 
 const DONE: RunEnd = Object.freeze({ type: "done" });
@@ -159,8 +157,7 @@ export class Dispatcher<P extends KubernetesObject> {
 
   /** Gives a run its context; a run that is paused or has nothing to do needs none. */
   #activate(run: Run<P>): ActiveRun<P> {
-    const context = new RunContext(run, this.#deps.runDeps);
-    return { run, context, primary: run.primary };
+    return { run, context: new RunContext(run, this.#deps.runDeps) };
   }
 
   async #addFinalizer({ run, context }: ActiveRun<P>): Promise<RunResult> {
@@ -175,8 +172,9 @@ export class Dispatcher<P extends KubernetesObject> {
       primary.metadata.deletionTimestamp !== undefined
     ) return SUCCEEDED;
     this.#checkAfterWait(run);
+    run.primary = primary;
     run.step = "reconcile";
-    return await this.#reconcile({ run, context, primary });
+    return await this.#reconcile({ run, context });
   }
 
   async #cleanup({ run, context }: ActiveRun<P>): Promise<RunResult> {
@@ -200,9 +198,7 @@ export class Dispatcher<P extends KubernetesObject> {
     return { end: { type: "done", delay } };
   }
 
-  async #callCleanup(
-    { run, context }: Omit<ActiveRun<P>, "primary">,
-  ): Promise<CleanupResult> {
+  async #callCleanup({ run, context }: ActiveRun<P>): Promise<CleanupResult> {
     const { reconciler, workflow } = this.#deps;
     const primary = mutableCopy(run.primary);
     await reconciler.initContext?.(primary, context);
@@ -227,36 +223,23 @@ export class Dispatcher<P extends KubernetesObject> {
       if (isPromise(result)) return this.#reconcileLater(active, result);
       const writes = active.context.endWrites();
       if (writes !== undefined) {
-        return this.#reconcileLater(active, result, writes);
+        return this.#reconcileLater(active, writes.then(() => result));
       }
       const written = this.#finish(active, result);
       return written instanceof Promise
-        ? this.#finishLater(active, written)
+        ? written.catch((error) => this.#handleError(active, error))
         : written;
     } catch (error) {
       return this.#handleError(active, error);
     }
   }
 
-  async #finishLater(
-    active: ActiveRun<P>,
-    written: Promise<RunResult>,
-  ): Promise<RunResult> {
-    try {
-      return await written;
-    } catch (error) {
-      return await this.#handleError(active, error);
-    }
-  }
-
   /** Continues a run when its reconciler, and the writes it left, have ended. */
   async #reconcileLater(
     active: ActiveRun<P>,
-    result: ReconcileResult | void | Promise<ReconcileResult | void>,
-    before?: Promise<void>,
+    result: Promise<ReconcileResult | void>,
   ): Promise<RunResult> {
     try {
-      if (before !== undefined) await before;
       const returned = await result;
       const writes = active.context.endWrites();
       if (writes !== undefined) await writes;
@@ -267,7 +250,7 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   #callReconciler(
-    { context, primary }: ActiveRun<P>,
+    { run: { primary }, context }: ActiveRun<P>,
   ): ReconcileResult | void | Promise<ReconcileResult | void> {
     const { reconciler, workflow, tracer } = this.#deps;
     const copy = mutableCopy(primary);
@@ -303,7 +286,7 @@ export class Dispatcher<P extends KubernetesObject> {
 
   /** Checks the result of a reconciler, and writes it. */
   #finish(
-    { run, context, primary }: ActiveRun<P>,
+    { run, run: { primary }, context }: ActiveRun<P>,
     result: ReconcileResult | void,
   ): RunResult | Promise<RunResult> {
     const { workflow, writer } = this.#deps;
@@ -346,7 +329,7 @@ export class Dispatcher<P extends KubernetesObject> {
   /** Calls `onError`, and writes its result. */
   async #handleError(active: ActiveRun<P>, error: unknown): Promise<RunResult> {
     const { reconciler, runDeps: { log } } = this.#deps;
-    const { run, context, primary } = active;
+    const { run, run: { primary }, context } = active;
     await context.endWrites()?.catch(() => {}); // Reported by it.
     this.#abortWithoutLease(run);
     const aborted = run.aborted !== undefined && run.aborted !== "timeout";
@@ -372,7 +355,7 @@ export class Dispatcher<P extends KubernetesObject> {
 
   /** Writes the result of `onError`; if that fails, it is logged. */
   async #writeError(
-    { run, context, primary }: ActiveRun<P>,
+    { run, run: { primary }, context }: ActiveRun<P>,
     result: ReconcileResult,
   ): Promise<void> {
     const { writer, runDeps: { log } } = this.#deps;

@@ -14,7 +14,7 @@ import {
 } from "../../cache/informer/cache_event.ts";
 import type { MultiNamespaceInformer } from "../../cache/informer/multi_namespace_informer.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
-import { guardedRandom } from "../../callback.ts";
+import { attempt, guardedRandom } from "../../callback.ts";
 import { type Clock, nextTurn, type Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
@@ -49,7 +49,6 @@ import type { RunObserver } from "./run_observers.ts";
 import {
   decideAfterRun,
   FRESH,
-  isLeaving,
   type RunPlan,
   type RunState,
   willRetry,
@@ -130,6 +129,9 @@ class Active<P extends KubernetesObject> {
     this.deleted = undefined;
   }
 }
+
+/** Taken key of an object. */
+type Item<P extends KubernetesObject> = QueueItem<Active<P>>;
 
 /**
  * Run loop of a controller: decides which object runs when, and what follows a
@@ -258,7 +260,7 @@ export class EventProcessor<P extends KubernetesObject>
     if (!this.#deps.settings.runsAtStart) return;
     for (const key of this.#deps.primaries.keys()) {
       if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
-        this.#queue.addFirst(key, this.#deps.primaries.placeOf(key));
+        this.#queue.add(key, INITIAL, this.#deps.primaries.placeOf(key));
       }
     }
   }
@@ -288,8 +290,11 @@ export class EventProcessor<P extends KubernetesObject>
     const deleting = event.header.deletionTimestamp !== undefined;
     const active = this.#queue.valueOf(key);
     if (active !== undefined) {
-      if (isLeaving(active.state, deleting)) return;
-      if (active.state.leaving) active.state = FRESH;
+      if (active.state.leaving) {
+        if (deleting) return;
+        // Its deletion and re-creation were missed: this is a new object.
+        active.state = FRESH;
+      }
       if (
         deleting && active.run?.step === "reconcile" &&
         !this.#deps.settings.allEvents
@@ -318,7 +323,9 @@ export class EventProcessor<P extends KubernetesObject>
     if (active.run?.deleted === false) active.run.abort("deletion");
     const isOurs = this.#owns(key);
     if (isOurs) {
-      for (const observer of this.#deps.observers) observer.deleted?.(key);
+      for (const observer of this.#deps.observers) {
+        attempt(() => observer.deleted?.(key), this.#onObserverFault);
+      }
     }
     if (!isOurs || !this.#deps.settings.allEvents) {
       this.forget(key);
@@ -342,12 +349,10 @@ export class EventProcessor<P extends KubernetesObject>
 
   /** Adds a key to the queue, and interrupts the current run of the object. */
   #add(key: string, options: AddOptions, known = -1): void {
-    const isFirst = options === INITIAL;
-    const place = known < 0 && (isFirst || this.#queue.hasFirst)
+    const place = known < 0 && (options === INITIAL || this.#queue.hasFirst)
       ? this.#deps.primaries.placeOf(key)
       : known;
-    if (isFirst) this.#queue.addFirst(key, place);
-    else this.#queue.add(key, options, place);
+    this.#queue.add(key, options, place);
     if (this.#queue.running > 0) {
       this.#queue.valueOf(key)?.run?.interrupt(options.cause as RunCause);
     }
@@ -435,7 +440,7 @@ export class EventProcessor<P extends KubernetesObject>
   // Begin: a taken key becomes a run.
 
   /** Creates the run of a queue item, unless its object is deleted or about to be. */
-  #begin(item: QueueItem<Active<P>>): Run<P> | undefined {
+  #begin(item: Item<P>): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
     const { key } = item;
     const active = item.value ??= new Active<P>();
@@ -449,14 +454,14 @@ export class EventProcessor<P extends KubernetesObject>
         // Only its key, until it is read.
         : isUnread
         ? { metadata: parseKey(key) } as P
-        : primaries.getAt(place, cause.type === "initial" ? "peek" : "get"));
+        : primaries.getAt(place, isNewState(cause) ? "read" : "get"));
     if (primary === undefined || !this.#owns(key)) {
       active.reset();
       return undefined;
     }
     const { state, state: { attempt, retryAt } } = active;
     const isDeleting = primary.metadata.deletionTimestamp !== undefined;
-    if (isLeaving(state, isDeleting)) return undefined;
+    if (state.leaving && isDeleting) return undefined;
     const now = clock.now();
     const last = now >= retryAt && attempt >= settings.retry.maxAttempts;
     // This run replaces a planned retry.
@@ -479,59 +484,47 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Execute: the dispatcher calls the reconciler.
 
-  #execute(item: QueueItem<Active<P>>, run: Run<P>): void {
+  #execute(item: Item<P>, run: Run<P>): void {
     const { settings, clock, dispatcher } = this.#deps;
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
-    for (const observer of this.#deps.observers) {
-      try {
-        observer.started?.(run);
-      } catch (error) {
-        this.#onFault("observe a run", error);
-      }
-    }
+    this.#observe(run);
     const result = dispatcher.dispatch(run);
-    if (result instanceof Promise) void this.#settleLater(item, run, result);
-    else this.#settle(item, run, result);
+    if (result instanceof Promise) {
+      void result.then((result) => this.#settle(item, run, result));
+    } else this.#settle(item, run, result);
   }
 
-  async #settleLater(
-    item: QueueItem<Active<P>>,
-    run: Run<P>,
-    result: Promise<RunResult>,
-  ): Promise<void> {
-    this.#settle(item, run, await result);
+  /** Tells observers of the start of a run, or of its end. */
+  #observe(run: Run<P>, result?: RunResult, plan?: RunPlan): void {
+    for (const observer of this.#deps.observers) {
+      try {
+        if (result === undefined) observer.started?.(run);
+        else observer.ended?.(run, result, plan);
+      } catch (error) {
+        this.#onObserverFault(error);
+      }
+    }
   }
 
   // Settle: the result decides what follows.
 
-  #settle(
-    item: QueueItem<Active<P>>,
-    run: Run<P>,
-    result: RunResult,
-  ): void {
+  #settle(item: Item<P>, run: Run<P>, result: RunResult): void {
     run.ended(this.#deps.clock.now());
-    const active = item.value as Active<P>;
-    active.run = undefined;
-    const plan = this.#plan(item, active, run, result);
-    for (const observer of this.#deps.observers) {
-      try {
-        observer.ended?.(run, result, plan);
-      } catch (error) {
-        this.#onFault("observe a run", error);
-      }
-    }
+    const plan = this.#plan(item, run, result);
+    this.#observe(run, result, plan);
     this.#end(item);
   }
 
   /** Plans the next run of an object, unless the object was deleted. */
   #plan(
-    item: QueueItem<Active<P>>,
-    active: Active<P>,
+    item: Item<P>,
     run: Run<P>,
     { end }: RunResult,
   ): RunPlan | undefined {
     const { settings } = this.#deps;
     const { key, endedAt: now } = run;
+    const active = item.value as Active<P>;
+    active.run = undefined;
     if (item.isRemoved) return undefined;
     if (wasCutShort(run, end)) {
       // An aborted run had no time to succeed, so this is no failure, and if it
@@ -605,7 +598,7 @@ export class EventProcessor<P extends KubernetesObject>
     else if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
   }
 
-  #end(item: QueueItem<Active<P>>): void {
+  #end(item: Item<P>): void {
     const active = item.value;
     if (active?.state === FRESH && !active.deleted) item.value = undefined;
     this.#queue.done(item);
@@ -772,6 +765,14 @@ export class EventProcessor<P extends KubernetesObject>
     });
   }
 
+  readonly #onObserverFault = (error: unknown): void =>
+    this.#onFault("observe a run", error);
+
   readonly #onFault = (what: string, error: unknown): void =>
     this.#log.error(`Cannot ${what}`, { error });
+}
+
+/** Whether a run has a state of its object that no run has read yet. */
+function isNewState({ type }: RunCause): boolean {
+  return type === "initial" || type === "added" || type === "modified";
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { immediate } from "../../callback.ts";
-import type { Limiter, RateLimitWindow } from "../../queue/run_windows.ts";
+import type { Limiter, RateLimitWindow } from "../../queue/limits.ts";
 import {
   exponentialBackoff,
   type RetryPolicy,

@@ -123,7 +123,7 @@ const NONE: readonly never[] = Object.freeze([]);
 export class Run<P extends KubernetesObject> {
   /** Key of the object: `namespace/name`, or `name`. */
   readonly key: string;
-  /** Primary from the cache, frozen; only its key until it has been read. */
+  /** Primary from the cache, not to be changed; only its key until it was read. */
   primary: P;
   /** Place of the primary in the cache when the run began; -1 if it had none. */
   readonly place: number;

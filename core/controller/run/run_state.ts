@@ -26,7 +26,10 @@ export interface RunState {
   readonly exhausted: boolean;
   /** Whether `onError` has ruled out a retry of the last failure. */
   readonly ruledOut: boolean;
-  /** Whether the finalizer was removed, so that the object will be deleted. */
+  /**
+   * Whether the finalizer was removed, so that the object will be deleted: its
+   * events with a `deletionTimestamp` are ignored, which may show the finalizer, too.
+   */
   readonly leaving: boolean;
 }
 
@@ -81,18 +84,6 @@ export function decideStep(
   return mode.usesFinalizer && !object.hasFinalizer
     ? "addFinalizer"
     : "reconcile";
-}
-
-/**
- * Whether an object will be deleted soon, since the finalizer was removed: until
- * then its events are ignored. If it appears without a `deletionTimestamp`, its
- * deletion and re-creation were missed, and it is a new object.
- *
- * @param isDeleting Whether the cache shows a `deletionTimestamp`; it may still show
- * the finalizer, too.
- */
-export function isLeaving(state: RunState, isDeleting: boolean): boolean {
-  return state.leaving && isDeleting;
 }
 
 export type RunEnd =

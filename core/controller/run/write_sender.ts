@@ -15,6 +15,7 @@ import type {
   WriteOptions,
 } from "../../client/request_options.ts";
 import type { Answer } from "../../client/response.ts";
+import { deepFreeze } from "../../json/prune.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
@@ -72,6 +73,8 @@ export class WriteSender<P extends KubernetesObject> {
     const before = key && await this.cached(kind, key);
     if (write.admit !== undefined) await write.admit(before);
     if (match && before !== undefined && !write.changes(before)) {
+      // The primary of a run is not handed out before it is frozen.
+      if (before === this.#run.primary) deepFreeze(before);
       return { object: before as T };
     }
     const isStatus = subresource !== undefined;
@@ -152,10 +155,20 @@ export class WriteSender<P extends KubernetesObject> {
     kind: Kind<T>,
     key: ObjectKey,
   ): Promise<KubernetesObject | undefined> {
-    const { sources, primaries } = this.#deps;
-    return this.isPrimaryKind(kind)
-      ? primaries.cache.read(key)
-      : sources.get(kind, key);
+    const { sources, primaries: { cache } } = this.#deps;
+    if (!this.isPrimaryKind(kind)) return sources.get(kind, key);
+    const { primary } = this.#run;
+    const { resourceVersion } = primary.metadata;
+    // What the run has decoded need not be decoded again.
+    return this.#isOwn(key) && resourceVersion !== undefined &&
+        cache.resourceVersion?.(key) === resourceVersion
+      ? Promise.resolve(primary)
+      : cache.read(key);
+  }
+
+  #isOwn({ name, namespace }: ObjectKey): boolean {
+    const { objectKey } = this.#run;
+    return name === objectKey.name && namespace === objectKey.namespace;
   }
 
   /** Opens the window of an own write in all caches that hold the object. */
@@ -163,9 +176,10 @@ export class WriteSender<P extends KubernetesObject> {
     const { sources, primaries } = this.#deps;
     const writes = sources.beginWrites(kind, key);
     if (this.isPrimaryKind(kind)) {
-      const { key: text, objectKey: { name, namespace } } = this.#run;
-      const isOwn = key.name === name && key.namespace === namespace;
-      const write = primaries.beginWrite(isOwn ? text : key) as OwnWrite;
+      const isOwn = this.#isOwn(key);
+      const write = primaries.beginWrite(
+        isOwn ? this.#run.key : key,
+      ) as OwnWrite;
       // Another primary has to run for what this one wrote to it.
       writes.push(isOwn ? this.#followed(write, key) : heard(write));
     }

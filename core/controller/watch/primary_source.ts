@@ -60,7 +60,12 @@ export interface PrimaryStore<P extends KubernetesObject>
       | "placeOf"
       | "size"
     >,
-    Partial<Pick<MultiNamespaceInformer<P>, "bodyOf" | "notePending">> {}
+    Partial<
+      Pick<
+        MultiNamespaceInformer<P>,
+        "bodyOf" | "notePending" | "resourceVersion"
+      >
+    > {}
 
 /** Primaries of a controller. */
 export interface Primaries<P extends KubernetesObject> {

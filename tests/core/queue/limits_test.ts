@@ -7,7 +7,7 @@ import {
   type RateLimitWindow,
 } from "@coracle/operator/core";
 import { fc } from "../../support/property.ts";
-import { tokenBucket } from "../../../core/queue/token_bucket.ts";
+import { tokenBucket } from "../../../core/queue/limits.ts";
 import { ADDED, QUEUE_CAUSES } from "../../../core/controller/cause.ts";
 import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
 

@@ -168,7 +168,7 @@ class AddFirst implements Command {
       state.timer = Infinity;
       state.order = model.order++;
     }
-    real.queue.addFirst(key, placeOf(key));
+    real.queue.add(key, FIRST, placeOf(key));
     check(model, real);
     return Promise.resolve();
   }

@@ -149,6 +149,13 @@ test("SchedulingQueue frees a cancelled deadline immediately [3.9.8]", () => {
   }
   assert.equal(queue.delayed, 1);
   assert.equal(clock.pendingTimers, 1);
+  queue.add("a", ADDED);
+  const item = take(queue);
+  queue.setTimer(item, Infinity, "retry");
+  assert.equal(queue.delayed, 0);
+  queue.setTimer(item, clock.now() + 36_000_000, "interval");
+  queue.done(item);
+  assert.equal(queue.delayed, 1);
   queue.remove("a");
   assert.equal(queue.delayed, 0);
   assert.equal(clock.pendingTimers, 0);
@@ -427,7 +434,9 @@ function placedQueue() {
 
 test("SchedulingQueue takes first runs last, but one of 64 keys, in turn with a list", () => {
   const { queue, ready } = placedQueue();
-  for (let place = 0; place < 4; place++) queue.addFirst(`k${place}`, place);
+  for (let place = 0; place < 4; place++) {
+    queue.add(`k${place}`, causes.first, place);
+  }
   assert.equal(ready(), 1);
   queue.add("listed-1", causes.first);
   queue.add("listed-2", causes.first);
@@ -452,13 +461,13 @@ test("SchedulingQueue takes first runs last, but one of 64 keys, in turn with a 
 
 test("SchedulingQueue runs a key once that an event added before its first run", () => {
   const { queue } = placedQueue();
-  queue.addFirst("k1", 1);
-  queue.addFirst("k1", 1);
+  queue.add("k1", causes.first, 1);
+  queue.add("k1", causes.first, 1);
   queue.add("k1", { ...ADDED, cause: 7 }, 1);
   assert.equal(queue.waiting, 1);
   const item = queue.take();
   assert.deepEqual([item?.key, item?.add.cause, item?.events], ["k1", 7, 2]);
-  queue.addFirst("k1", 1);
+  queue.add("k1", causes.first, 1);
   assert.equal(item?.added, 1);
   queue.done(item as QueueItem);
   assert.equal(queue.take()?.add, causes.first);
@@ -467,8 +476,8 @@ test("SchedulingQueue runs a key once that an event added before its first run",
 
 test("SchedulingQueue skips the place of a key that is gone", () => {
   const { queue, gone } = placedQueue();
-  queue.addFirst("k1", 1);
-  queue.addFirst("k2", 2);
+  queue.add("k1", causes.first, 1);
+  queue.add("k2", causes.first, 2);
   gone.add(1);
   assert.equal(queue.take()?.key, "k2");
   assert.equal(queue.take(), undefined);
@@ -482,7 +491,7 @@ test("SchedulingQueue keeps an interval by its place, exactly, and with one time
     queue.setTimer(item, at, "interval", Number(item.key.slice(1)));
     queue.done(item);
   };
-  for (const place of [1, 2]) queue.addFirst(`k${place}`, place);
+  for (const place of [1, 2]) queue.add(`k${place}`, causes.first, place);
   run(5_000);
   run(6_000);
   assert.deepEqual([queue.size, queue.delayed], [0, 2]);
@@ -502,7 +511,7 @@ test("SchedulingQueue keeps an interval by its place, exactly, and with one time
 
 test("SchedulingQueue drops the interval of a removed key with its timer", () => {
   const { queue, clock } = placedQueue();
-  queue.addFirst("k1", 1);
+  queue.add("k1", causes.first, 1);
   const item = queue.take() as QueueItem;
   queue.setTimer(item, 5_000, "interval", 1);
   queue.done(item);
@@ -514,7 +523,7 @@ test("SchedulingQueue ends many intervals within half a second, a few thousand a
   const { queue, clock } = placedQueue();
   const count = 30_000;
   for (let place = 0; place < count; place++) {
-    queue.addFirst(`k${place}`, place);
+    queue.add(`k${place}`, causes.first, place);
     const item = queue.take() as QueueItem;
     queue.setTimer(item, 60_000 + place, "interval", place);
     queue.done(item);

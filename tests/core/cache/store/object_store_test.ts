@@ -271,6 +271,20 @@ test("ObjectStore shares indexes with equal definitions until the last is remove
   assert.ok(store.usage().index < before);
 });
 
+test("ObjectStore.getAt by read keeps nothing decoded, and takes what is", () => {
+  const store = podStore({ prune: ["spec.secret"] });
+  put(store, pod({ name: "a", spec: { secret: "x", open: "y" } }));
+  const slot = store.slotOf({ name: "a" });
+  const read = store.getAt(slot, "read");
+  const spec = read?.["spec"] as { secret: string; open: string };
+  assert.equal(spec.open, "y");
+  assert.throws(() => spec.secret, /Cannot read "spec.secret"/);
+  assert.equal(store.usage().decoded.objects, 0);
+  const kept = store.getAt(slot);
+  assert.deepEqual(kept, read);
+  assert.equal(store.getAt(slot, "read"), kept);
+});
+
 test("ObjectStore prunes paths, and reading a pruned path throws", () => {
   const store = podStore({ prune: ["spec.secret", "metadata.managedFields"] });
   const object = pod({

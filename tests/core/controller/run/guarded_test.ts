@@ -47,6 +47,15 @@ test("EventProcessor uses default delays if a retry policy throws or returns no 
   }
 });
 
+test("EventProcessor forgets a deleted object whose observer throws", async () => {
+  const fixture = new ProcessorFixture({ observers: [{ deleted: failing }] });
+  fixture.add("default/a");
+  fixture.delete("default/a");
+  await fixture.settle();
+  assert.ok(fixture.isForgotten("default/a"));
+  assert.match(fixture.faults.join(), /observe a run/);
+});
+
 test("EventProcessor runs an object if its limiter throws or returns no number", async () => {
   for (const admit of [failing, () => NaN]) {
     const fixture = new ProcessorFixture({

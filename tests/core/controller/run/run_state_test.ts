@@ -6,7 +6,6 @@ import {
   decideAfterRun,
   decideStep,
   FRESH,
-  isLeaving,
   type RunCircumstances,
   type RunEnd,
   type RunState,
@@ -335,14 +334,6 @@ test("decideStep leaves a paused object alone in all-events mode, too", () => {
   for (const usesFinalizer of [false, true]) {
     const mode = { usesFinalizer, allEvents: true };
     assert.equal(decideStep(object, mode), "paused");
-  }
-});
-
-test("isLeaving is true until the object is seen without its deletion", () => {
-  for (const leaving of [false, true]) {
-    const state = { ...FRESH, leaving };
-    assert.equal(isLeaving(state, false), false);
-    assert.equal(isLeaving(state, true), leaving);
   }
 });
 
