@@ -3,6 +3,7 @@ const FIRST_LENGTH = 16;
 /** Times of a place that has none, and of one that waits. */
 const NONE = Infinity;
 const WAITING = -1;
+const NO_TIMES: Float64Array = new Float64Array();
 
 /** Neighbouring places. */
 interface Page {
@@ -12,8 +13,6 @@ interface Page {
   times: Float64Array;
   /** Number of places with a due time or a mark. */
   used: number;
-  /** Lower bound of the due times. */
-  earliest: number;
   /** Time at which the first of its places began to wait. */
   since: number;
   /** Whether the cursor will come to the page. */
@@ -37,6 +36,8 @@ export interface TakenPlace {
 export class PlaceTimes {
   readonly #pageLength: number;
   readonly #pages: Map<number, Page> = new Map();
+  /** Lower bounds of the due times of each page, by its number. */
+  #bounds: Float64Array = new Float64Array(FIRST_LENGTH).fill(NONE);
   /** Pages with waiting places, the one of the cursor first. */
   readonly #round: Page[] = [];
   /** Position of the cursor in its page. */
@@ -70,7 +71,9 @@ export class PlaceTimes {
   set(place: number, due: number): void {
     if (due === NONE && this.#time(place) === NONE) return;
     const page = this.#change(place, due);
-    page.earliest = Math.min(page.earliest, due);
+    const { number } = page;
+    this.#bounds = lengthened(this.#bounds, number);
+    this.#bounds[number] = Math.min(this.#bounds[number] as number, due);
     this.earliest = Math.min(this.earliest, due);
   }
 
@@ -114,21 +117,25 @@ export class PlaceTimes {
   /** Removes places that are due, at most so many; returns them. */
   takeDue(now: number, limit: number): number[] {
     const due: number[] = [];
-    this.earliest = Infinity;
-    for (const page of this.#pages.values()) {
-      if (page.earliest <= now && due.length < limit) {
-        const { times, number } = page;
-        page.earliest = Infinity;
+    const bounds = this.#bounds;
+    let earliest = Infinity;
+    for (let number = 0; number < bounds.length; number++) {
+      let bound = bounds[number] as number;
+      if (bound <= now && due.length < limit) {
+        const times = this.#pages.get(number)?.times ?? NO_TIMES;
+        bound = Infinity;
         for (let at = 0; at < times.length; at++) {
           const time = times[at] as number;
           if (time === WAITING) continue;
           if (time <= now && due.length < limit) {
             due.push(number * this.#pageLength + at);
-          } else if (time < page.earliest) page.earliest = time;
+          } else if (time < bound) bound = time;
         }
+        bounds[number] = bound;
       }
-      this.earliest = Math.min(this.earliest, page.earliest);
+      if (bound < earliest) earliest = bound;
     }
+    this.earliest = earliest;
     for (const place of due) this.set(place, NONE);
     return due;
   }
@@ -148,20 +155,12 @@ export class PlaceTimes {
         number,
         times: new Float64Array(FIRST_LENGTH).fill(NONE),
         used: 0,
-        earliest: Infinity,
         since: 0,
         isInRound: false,
       };
       this.#pages.set(number, page);
     }
-    let { times } = page;
-    if (at >= times.length) {
-      let { length } = times;
-      while (length <= at) length *= 2;
-      times = new Float64Array(length).fill(NONE);
-      times.set(page.times);
-      page.times = times;
-    }
+    const times = page.times = lengthened(page.times, at);
     this.#count(page, times[at] as number, -1);
     this.#count(page, time, 1);
     times[at] = time;
@@ -176,4 +175,14 @@ export class PlaceTimes {
     if (time === WAITING) this.waiting += change;
     else this.delayed += change;
   }
+}
+
+/** Times that have a position: the given ones if they are long enough. */
+function lengthened(times: Float64Array, position: number): Float64Array {
+  let { length } = times;
+  if (position < length) return times;
+  while (length <= position) length *= 2;
+  const longer = new Float64Array(length).fill(NONE);
+  longer.set(times);
+  return longer;
 }
