@@ -644,6 +644,8 @@ export class RunRecorder {
   #number(log: RunLog, object: object, of: ReadKind | undefined): number {
     const isSecret = of?.kind.kind === "Secret" && of.kind.group === "";
     const shown = isSecret ? this.#hide(log, object) : object;
+    // The entry of the run is written: nothing would take what is held for it.
+    if (log.hasEnded) return NOT_KEPT;
     const known = this.#numbers.get(object, of);
     if (known !== undefined) {
       if (this.#held.has(known)) log.objects.push(known);
