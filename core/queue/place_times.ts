@@ -3,7 +3,6 @@ const FIRST_LENGTH = 16;
 /** Times of a place that has none, and of one that waits. */
 const NONE = Infinity;
 const WAITING = -1;
-const NO_TIMES: Float64Array = new Float64Array();
 
 /** Neighbouring places. */
 interface Page {
@@ -13,6 +12,8 @@ interface Page {
   times: Float64Array;
   /** Number of places with a due time or a mark. */
   used: number;
+  /** Lower bound of the due times. */
+  earliest: number;
   /** Time at which the first of its places began to wait. */
   since: number;
   /** Whether the cursor will come to the page. */
@@ -36,8 +37,6 @@ export interface TakenPlace {
 export class PlaceTimes {
   readonly #pageLength: number;
   readonly #pages: Map<number, Page> = new Map();
-  /** Lower bounds of the due times of each page, by its number. */
-  #bounds: Float64Array = new Float64Array(FIRST_LENGTH).fill(NONE);
   /** Pages with waiting places, the one of the cursor first. */
   readonly #round: Page[] = [];
   /** Position of the cursor in its page. */
@@ -71,9 +70,7 @@ export class PlaceTimes {
   set(place: number, due: number): void {
     if (due === NONE && this.#time(place) === NONE) return;
     const page = this.#change(place, due);
-    const { number } = page;
-    this.#bounds = lengthened(this.#bounds, number);
-    this.#bounds[number] = Math.min(this.#bounds[number] as number, due);
+    page.earliest = Math.min(page.earliest, due);
     this.earliest = Math.min(this.earliest, due);
   }
 
@@ -117,26 +114,24 @@ export class PlaceTimes {
   /** Removes places that are due, at most so many; returns them. */
   takeDue(now: number, limit: number): number[] {
     const due: number[] = [];
-    const bounds = this.#bounds;
     let earliest = Infinity;
-    for (let number = 0; number < bounds.length; number++) {
-      let bound = bounds[number] as number;
-      if (bound <= now && due.length < limit) {
-        const times = this.#pages.get(number)?.times ?? NO_TIMES;
-        bound = Infinity;
+    for (const page of this.#pages.values()) {
+      if (page.earliest <= now && due.length < limit) {
+        const { times, number } = page;
+        page.earliest = Infinity;
         for (let at = 0; at < times.length; at++) {
           const time = times[at] as number;
           if (time === WAITING) continue;
           if (time <= now && due.length < limit) {
             due.push(number * this.#pageLength + at);
-          } else if (time < bound) bound = time;
+          } else if (time < page.earliest) page.earliest = time;
         }
-        bounds[number] = bound;
       }
-      if (bound < earliest) earliest = bound;
+      earliest = Math.min(earliest, page.earliest);
     }
-    this.earliest = earliest;
     for (const place of due) this.set(place, NONE);
+    // The bound of a page may be of a time that was dropped.
+    this.earliest = this.delayed === 0 ? NONE : earliest;
     return due;
   }
 
@@ -155,12 +150,20 @@ export class PlaceTimes {
         number,
         times: new Float64Array(FIRST_LENGTH).fill(NONE),
         used: 0,
+        earliest: Infinity,
         since: 0,
         isInRound: false,
       };
       this.#pages.set(number, page);
     }
-    const times = page.times = lengthened(page.times, at);
+    let { times } = page;
+    if (at >= times.length) {
+      let { length } = times;
+      while (length <= at) length *= 2;
+      times = new Float64Array(length).fill(NONE);
+      times.set(page.times);
+      page.times = times;
+    }
     this.#count(page, times[at] as number, -1);
     this.#count(page, time, 1);
     times[at] = time;
@@ -175,14 +178,4 @@ export class PlaceTimes {
     if (time === WAITING) this.waiting += change;
     else this.delayed += change;
   }
-}
-
-/** Times that have a position: the given ones if they are long enough. */
-function lengthened(times: Float64Array, position: number): Float64Array {
-  let { length } = times;
-  if (position < length) return times;
-  while (length <= position) length *= 2;
-  const longer = new Float64Array(length).fill(NONE);
-  longer.set(times);
-  return longer;
 }

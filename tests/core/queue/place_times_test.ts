@@ -67,6 +67,8 @@ test("PlaceTimes equals a map of the times of its places", () => {
       assert.equal(times.delayed, dues.length);
       assert.equal(times.waiting, values.length - dues.length);
       assert.ok(times.earliest <= Math.min(...dues));
+      // A clock's timer would be left for what is not due.
+      assert.equal(times.earliest === Infinity, dues.length === 0);
       for (const [place, value] of model) {
         assert.equal(times.isWaiting(place), value === "waits");
       }
@@ -106,6 +108,15 @@ test("PlaceTimes leaves what is due beyond the limit for the next call", () => {
   const taken = [1, 2, 3, 4].map(() => times.takeDue(1, 2));
   assert.deepEqual(taken.map(({ length }) => length), [2, 2, 1, 0]);
   assert.deepEqual(taken.flat(), [0, 1, 2, 5_000, 5_001]);
+});
+
+test("PlaceTimes has no earliest time once the last is dropped, whatever waits", () => {
+  const times = new PlaceTimes();
+  times.wait(1, 0);
+  times.set(0, 10);
+  times.set(0, Infinity);
+  assert.deepEqual(times.takeDue(5, 1), []);
+  assert.equal(times.earliest, Infinity);
 });
 
 test("PlaceTimes takes each waiting place once a round, while others begin to wait", () => {
