@@ -7,7 +7,7 @@ export type RuntimeName = "node" | "deno" | "bun";
 const ENVIRONMENT = [
   "env",
   "MALLOC_ARENA_MAX=2",
-  "MALLOC_MMAP_THRESHOLD_=131072",
+  "MALLOC_MMAP_THRESHOLD_=262144",
 ];
 
 /**

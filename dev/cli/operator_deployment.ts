@@ -13,7 +13,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_OPTIONS: "--max-semi-space-size=4",
   DENO_V8_FLAGS: "--max-semi-space-size=4,--heap-growing-percent=50",
   MALLOC_ARENA_MAX: "2",
-  MALLOC_MMAP_THRESHOLD_: "131072",
+  // The size of slabs of caches, which would leave holes in the heap of glibc.
+  MALLOC_MMAP_THRESHOLD_: "262144",
 };
 
 /** Directory of the settings of the log, which the operator reads again. */

@@ -183,7 +183,7 @@ test("a chart has these default values", async () => {
         value: "--max-semi-space-size=4,--heap-growing-percent=50",
       },
       { name: "MALLOC_ARENA_MAX", value: "2" },
-      { name: "MALLOC_MMAP_THRESHOLD_", value: "131072" },
+      { name: "MALLOC_MMAP_THRESHOLD_", value: "262144" },
     ],
     podSecurityContext: {
       runAsNonRoot: true,
