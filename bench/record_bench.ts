@@ -1,5 +1,5 @@
 /**
- * Cost of the recording of runs. Two operators in one process, of which one records,
+ * Cost of the recording of runs. Two operators in one process, one with a recording,
  * write the status of each of a thousand objects in turn, without a network, so that
  * the difference of a few microseconds is seen. The time is that of the processor
  * and includes the threads that collect garbage, compress and write. A round has

@@ -129,7 +129,10 @@ export class PortForward {
       close,
     };
     signal?.addEventListener("abort", close);
-    if (signal?.aborted) await close();
+    if (signal?.aborted) {
+      await close();
+      throw signal.reason;
+    }
     return listener;
   }
 

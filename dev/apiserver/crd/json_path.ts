@@ -7,7 +7,7 @@ type Step = (values: readonly unknown[]) => unknown[];
 /** Compiled JSONPath. */
 export interface JsonPath {
   /**
-   * Finds the values at the path; missing keys yield no value. There is none at all
+   * Finds the values at the path; missing keys yield no value. The list is empty
    * where Go fails: an index out of range, or a filter that compares different types.
    */
   find(object: unknown): unknown[];
@@ -227,7 +227,7 @@ function exists(path: Step, item: unknown): boolean {
   }
 }
 
-/** Value of an operand; undefined if there is none. */
+/** Value of an operand; undefined if it has no value. */
 function single(values: readonly unknown[]): unknown {
   if (values.length <= 1) return values[0];
   throw new PathFailure("one value can be compared at a time");

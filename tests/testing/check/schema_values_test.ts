@@ -219,7 +219,7 @@ test("A number is changed to another one and, where it is valid, to zero", () =>
   assert.deepEqual(numbers(5, 1), [1, 2]);
 });
 
-/** Schemas of which the usual values are not valid. */
+/** Schemas that refuse the usual values. */
 const NARROW: Readonly<Record<string, OpenApiSchema>> = {
   "a large minimum": { type: "integer", minimum: 5_000_000_000 },
   "a low maximum": { type: "integer", maximum: -5_000_000_000 },

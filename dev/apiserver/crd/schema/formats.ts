@@ -125,7 +125,7 @@ const MOST = 2n ** 63n - 1n;
 
 /**
  * Nanoseconds of a duration in Go's syntax, or in words such as `2 days`; undefined
- * if the text is none. As upstream, words have whole numbers without sign, unknown
+ * if the text is no duration. As upstream, words have whole numbers without sign, unknown
  * ones do not count, and the sum wraps around at 64 bits.
  */
 export function durationNanos(text: string): bigint | undefined {

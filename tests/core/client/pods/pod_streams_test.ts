@@ -534,6 +534,15 @@ test("Client.portForward listens until its signal aborts", async () => {
   await assert.rejects(forward.listen(), /^Error: enough$/);
 });
 
+test("Client.portForward opens no listener if its signal aborts first", async () => {
+  const { client } = clientWith(shoutingPod);
+  const abort = new AbortController();
+  const { signal } = abort;
+  const listening = client.portForward(KEY, { port: 80, signal }).listen();
+  abort.abort(new Error("enough"));
+  await assert.rejects(listening, /^Error: enough$/);
+});
+
 test("Client.portForward listens on a local port", async () => {
   const streams: ScriptedStream[] = [];
   const { client } = clientWith(() => {
